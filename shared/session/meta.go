@@ -1,0 +1,242 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sort"
+	"strconv"
+	"strings"
+	"time"
+
+	"laneway/shared/table"
+)
+
+// Attributes of META. Short: the item is written several times in a run and is
+// billed by its size.
+const (
+	AttrToken     = "tok"   // fencing token, only grows
+	AttrOwner     = "own"   // who holds the claim: an attempt of a run, or a command
+	AttrLease     = "lease" // ms: when the claim may be taken over, see claim.Times
+	AttrNest      = "nest"  // further holds of the same owner
+	AttrWrite     = "wid"   // id of the holder's last write: settles lost answers (C5)
+	AttrHead      = "head"  // sequence of the transcript's last row
+	AttrBase      = "base"  // sequence of the last reset or compaction row; 0: none
+	AttrSessionID = "sid"
+	AttrActive    = "act" // short id of the run that has begun and not ended
+	AttrActiveSeq = "actSeq"
+	AttrActiveLn  = "actLane"
+	AttrActiveAt  = "actAt" // ms: when its first attempt began; the log entry of its start
+	AttrAttempt   = "att"   // attempts of the active run
+	AttrStalled   = "stall" // attempts in a row without progress
+	AttrWake      = "wake"  // ms: the active run sleeps until then
+	AttrSeq       = "seq"   // accept sequence, only grows
+	AttrPending   = "pend"  // map: accept sequence -> lane|short run id
+	AttrPendingN  = "pendN"
+	AttrUnsettled = "uns" // string set: runs that ended and have not been settled
+	AttrMailSeq   = "mailSeq"
+	AttrMailN     = "mailN"  // undelivered mailbox messages
+	AttrCancel    = "can"    // cancel mark: short id of the active run
+	AttrCancelWhy = "canWhy" // its stop reason
+	AttrCutoff    = "cut"    // runs accepted up to here are stopped
+	AttrCutWhy    = "cutWhy"
+	AttrStops     = "stops" // map: connection -> µs of its last stop frame (K1)
+	AttrSubRev    = "sub"   // grows when someone subscribes while a run is active
+	AttrUpdated   = "upd"   // ms of the last terminal or accept
+	AttrCreated   = "crt"
+	AttrActivePK  = "activePk"
+	AttrActiveSK  = "activeSk"
+	AttrRecentPK  = "recentPk"
+	AttrRecentSK  = "recentSk"
+)
+
+// MaxPending bounds the runs that wait in one session.
+const MaxPending = 64
+
+// Pending is a run that was accepted and has not begun.
+type Pending struct {
+	Seq  int64
+	Lane string
+	Run  string // short id, see run.Short
+}
+
+// Meta is the hot item, decoded.
+type Meta struct {
+	Ref
+	Token             int64
+	Owner             string
+	Lease             time.Time
+	Nest              int64
+	WriteID           string
+	Head, Base        int64
+	SessionID         string
+	Active            string
+	ActiveSeq         int64
+	ActiveLane        string
+	ActiveAt          int64
+	Attempt, Stalled  int64
+	Wake              time.Time
+	Seq               int64
+	Pending           []Pending // by Seq
+	Unsettled         []string
+	MailSeq, MailN    int64
+	Cancel, CancelWhy string
+	Cutoff            int64
+	CutWhy            string
+	Stops             map[string]int64
+	SubRev            int64
+	Updated, Created  int64
+	Busy              bool // has the key of the active index
+}
+
+// DecodeMeta reads a META item; of a nil item it is the zero Meta of ref.
+func DecodeMeta(ref Ref, it *table.Item) Meta {
+	m := Meta{Ref: ref}
+	if it == nil {
+		return m
+	}
+	a := it.Attrs
+	m.Token, m.Owner, m.Nest, m.WriteID = a.Int(AttrToken), a.Str(AttrOwner), a.Int(AttrNest), a.Str(AttrWrite)
+	m.Lease, m.Wake = ms(a.Int(AttrLease)), ms(a.Int(AttrWake))
+	m.Head, m.Base, m.SessionID = a.Int(AttrHead), a.Int(AttrBase), a.Str(AttrSessionID)
+	m.Active, m.ActiveSeq, m.ActiveLane, m.ActiveAt = a.Str(AttrActive), a.Int(AttrActiveSeq), a.Str(AttrActiveLn), a.Int(AttrActiveAt)
+	m.Attempt, m.Stalled = a.Int(AttrAttempt), a.Int(AttrStalled)
+	m.Seq, m.MailSeq, m.MailN = a.Int(AttrSeq), a.Int(AttrMailSeq), a.Int(AttrMailN)
+	m.Cancel, m.CancelWhy, m.Cutoff, m.CutWhy = a.Str(AttrCancel), a.Str(AttrCancelWhy), a.Int(AttrCutoff), a.Str(AttrCutWhy)
+	m.SubRev, m.Updated, m.Created = a.Int(AttrSubRev), a.Int(AttrUpdated), a.Int(AttrCreated)
+	m.Busy = a.Str(AttrActivePK) != ""
+	m.Unsettled = a.StrSet(AttrUnsettled)
+	for k, v := range a.MapOf(AttrPending) {
+		seq, err := strconv.ParseInt(k, 10, 64)
+		s, _ := v.(string)
+		lane, run, ok := strings.Cut(s, "|")
+		if err != nil || !ok {
+			continue
+		}
+		m.Pending = append(m.Pending, Pending{seq, lane, run})
+	}
+	sort.Slice(m.Pending, func(i, j int) bool { return m.Pending[i].Seq < m.Pending[j].Seq })
+	if stops := a.MapOf(AttrStops); len(stops) > 0 {
+		m.Stops = make(map[string]int64, len(stops))
+		for c, v := range stops {
+			if n, ok := v.(int64); ok {
+				m.Stops[c] = n
+			}
+		}
+	}
+	return m
+}
+
+// LoadMeta reads META; a session that was never used has the zero Meta.
+func LoadMeta(ctx context.Context, t table.Store, ref Ref) (Meta, error) {
+	it, err := t.Get(ctx, ref.MetaKey())
+	if errors.Is(err, table.ErrNotFound) {
+		return DecodeMeta(ref, nil), nil
+	}
+	if err != nil {
+		return Meta{}, fmt.Errorf("read session: %w", err)
+	}
+	return DecodeMeta(ref, &it), nil
+}
+
+// Exists says whether the session was ever used.
+func (m *Meta) Exists() bool { return m.Created != 0 }
+
+// Owned says whether somebody holds the claim and its lease is not over, with
+// slack for the clocks of two machines.
+func (m *Meta) Owned(now time.Time, slack time.Duration) bool {
+	return m.Owner != "" && !now.After(m.Lease.Add(slack))
+}
+
+// Marked says whether the active run is to end: by name or by the cutoff.
+func (m *Meta) Marked() bool {
+	return m.Active != "" && (m.Cancel == m.Active || m.ActiveSeq <= m.Cutoff)
+}
+
+// Asleep says whether the active run waits for its wake time.
+func (m *Meta) Asleep(now time.Time) bool {
+	return m.Active != "" && m.Wake.After(now) && !m.Marked()
+}
+
+// Cut lists the pending runs that a session-wide stop ended: they count as
+// unsettled and are never started.
+func (m *Meta) Cut() []Pending {
+	var out []Pending
+	for _, p := range m.Pending {
+		if p.Seq <= m.Cutoff {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// Lowest is the pending run to start next: the lowest accept sequence above the
+// cutoff.
+func (m *Meta) Lowest() (Pending, bool) {
+	for _, p := range m.Pending {
+		if p.Seq > m.Cutoff {
+			return p, true
+		}
+	}
+	return Pending{}, false
+}
+
+// WorkLeft says whether a wake-up has anything to do here (L5), runs in except
+// not counted as unsettled.
+func (m *Meta) WorkLeft(now time.Time, slack time.Duration, except ...string) bool {
+	if len(m.Cut()) > 0 {
+		return true
+	}
+	for _, u := range m.Unsettled {
+		if !contains(except, u) {
+			return true
+		}
+	}
+	if m.Active == "" {
+		return len(m.Pending) > 0
+	}
+	return !m.Owned(now, slack) && !m.Asleep(now)
+}
+
+func contains(list []string, s string) bool {
+	for _, x := range list {
+		if x == s {
+			return true
+		}
+	}
+	return false
+}
+
+// PendingMember is the member of AttrPending for an accept sequence.
+func PendingMember(seq int64) string { return fmt.Sprintf("%010d", seq) }
+
+// PendingValue is the value of that member.
+func PendingValue(lane, run string) string { return lane + "|" + run }
+
+// ActiveShards is the number of partitions of the active index.
+const ActiveShards = 16
+
+// ActivePK is the partition of the active index that the session is in.
+func (r Ref) ActivePK() string {
+	h := r.Hash()
+	n, _ := strconv.ParseUint(h[:4], 16, 16)
+	return ActiveShard(int(n % ActiveShards))
+}
+
+// ActiveShard names one partition of the active index.
+func ActiveShard(n int) string { return fmt.Sprintf("A#%02d", n) }
+
+// RecentPK is the partition of the recent index of a tenant.
+func RecentPK(tenant string) string { return "R#" + tenant }
+
+// RecentSK orders sessions by their last terminal.
+func RecentSK(at time.Time, key string) string {
+	return fmt.Sprintf("%015d#%s", at.UnixMilli(), key)
+}
+
+func ms(n int64) time.Time {
+	if n == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(n)
+}
