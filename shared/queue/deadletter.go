@@ -1,0 +1,27 @@
+package queue
+
+import (
+	"context"
+	"time"
+)
+
+// DeadLetter is a message that failed MaxReceives times. Nothing is lost with it:
+// the tables know its work, and the watchdog sends a new wake-up.
+type DeadLetter struct {
+	ID       string
+	Lane     Lane // empty for a timer
+	Group    string
+	Body     []byte
+	Receives int
+	At       time.Time // when it was given up
+}
+
+// DeadLetterStore is what an operator does with dead letters. Each adapter has it.
+type DeadLetterStore interface {
+	// DeadLetters lists those of a lane, oldest first, at most limit.
+	DeadLetters(ctx context.Context, lane Lane, limit int) ([]DeadLetter, error)
+	// Redrive puts those of a lane back as new messages, oldest first, and says
+	// how many; Purge forgets them.
+	Redrive(ctx context.Context, lane Lane) (int, error)
+	Purge(ctx context.Context, lane Lane) (int, error)
+}
