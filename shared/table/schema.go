@@ -36,6 +36,10 @@ func Definitions() []Def {
 			{Name: IndexActive, PK: "activePk", SK: "activeSk"},
 			{Name: IndexRecent, PK: "recentPk", SK: "recentSk"},
 		}},
-		{Name: Runs}, {Name: Connections}, {Name: Jobs}, {Name: Config}, {Name: Audit},
+		{Name: Runs},
+		{Name: Connections},
+		{Name: Jobs},
+		{Name: Config},
+		{Name: Audit},
 	}
 }

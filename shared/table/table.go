@@ -18,8 +18,7 @@ import "context"
 type Key struct{ Table, PK, SK string }
 
 // Attrs are an item's attributes beside its key. A value is one of: string,
-// int64, bool, []byte, Set, Map (of the same values, Set excluded inside a Map
-// is allowed), or []string (a list). Absent is not the same as empty; an empty
+// int64, bool, []byte, Set, Map (of the same values), or []string (a list). Absent is not the same as empty; an empty
 // Set cannot be stored (removing the last member removes the attribute).
 type Attrs map[string]any
 
@@ -63,7 +62,7 @@ type Kind int
 // The kinds of Op.
 const (
 	Put    Kind = iota + 1 // the whole item, replacing what was there
-	Update                 // some attributes; creates the item where it is absent
+	Update                 // some attributes; creates the item where it is absent, unless it only removes
 	Delete                 // the item; deleting an absent one succeeds
 	Check                  // only the condition
 )
