@@ -149,7 +149,8 @@ func TestTimersOfManyCallersShareCommits(t *testing.T) {
 		}
 		wg.Wait()
 		after := q.db.Stats()
-		if writes := after.Sub(&before).TxStats.GetWrite(); writes >= n {
+		// A commit writes a leaf, the free list and the meta page at least.
+		if writes := after.TxStats.GetWrite() - before.TxStats.GetWrite(); writes >= 3*n {
 			t.Errorf("%d page writes for %d timers: no commit was shared", writes, n)
 		}
 		advance(time.Minute)
