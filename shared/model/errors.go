@@ -30,6 +30,10 @@ const (
 	Aborted         Class = "aborted" // the caller cancelled; never retried
 )
 
+// ErrIdle is in the chain of the error of a call that was cut because the
+// provider was silent for too long; its class is Timeout.
+var ErrIdle = errors.New("model idle timeout")
+
 // Error is a failed call. Message is safe to show to a user: it never holds a key
 // or a prompt.
 type Error struct {
@@ -37,6 +41,9 @@ type Error struct {
 	Status     int // HTTP status, 0: none came
 	Message    string
 	RetryAfter time.Duration // 0: not told
+	// LongWindow says of a RateLimit that a day's, week's or month's allowance is
+	// used up, so that waiting some seconds is of no use.
+	LongWindow bool
 	Provider   string
 	Model      string
 	Err        error
@@ -59,4 +66,38 @@ func ClassOf(err error) Class {
 		return e.Class
 	}
 	return Unknown
+}
+
+// SyntheticStatus is the HTTP status that stands for a class when the provider
+// sent none; 0 for classes without one.
+func SyntheticStatus(c Class) int {
+	switch c {
+	case Billing:
+		return 402
+	case RateLimit:
+		return 429
+	case Overloaded:
+		return 503
+	case Auth:
+		return 401
+	case AuthPermanent:
+		return 403
+	case Timeout:
+		return 408
+	case TLSCertificate:
+		return 502
+	case ContextOverflow:
+		return 413
+	case Format:
+		return 400
+	case ModelNotFound:
+		return 404
+	case SessionExpired:
+		return 410
+	case ServerError:
+		return 500
+	case EmptyResponse, NoErrorDetails, Unclassified, Unknown, Aborted:
+		return 0
+	}
+	return 0
 }

@@ -57,7 +57,7 @@ type Block struct {
 	Signature string          `json:"signature,omitempty"` // Thinking: the provider's proof, given back as it came
 	ID        string          `json:"id,omitempty"`        // ToolCall
 	Name      string          `json:"name,omitempty"`      // ToolCall
-	Arguments json.RawMessage `json:"arguments,omitempty"` // ToolCall: as the model wrote them, maybe no JSON
+	Arguments json.RawMessage `json:"arguments,omitempty"` // ToolCall: valid JSON, a string if the model wrote none (see Args)
 	MimeType  string          `json:"mimeType,omitempty"`  // Image
 	Data      []byte          `json:"data,omitempty"`      // Image
 }

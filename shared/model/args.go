@@ -1,0 +1,56 @@
+package model
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+)
+
+// Args makes a tool call's arguments of the text that a model wrote. They are
+// always valid JSON, because they are stored and sent inside JSON: no text gives
+// {}, and text that is no JSON becomes a JSON string, which no tool's schema
+// accepts, so that the model is told instead of something half-written being run.
+func Args(text string) json.RawMessage {
+	t := strings.TrimSpace(text)
+	if t == "" {
+		return json.RawMessage("{}")
+	}
+	if json.Valid([]byte(t)) {
+		return json.RawMessage(t)
+	}
+	b, err := json.Marshal(text)
+	if err != nil { // a string always marshals
+		return json.RawMessage("{}")
+	}
+	return b
+}
+
+// ArgsText is the inverse of Args: what the model wrote.
+func ArgsText(args json.RawMessage) string {
+	t := bytes.TrimSpace(args)
+	if len(t) == 0 {
+		return "{}"
+	}
+	var s string
+	if t[0] == '"' && json.Unmarshal(t, &s) == nil {
+		return s
+	}
+	return string(t)
+}
+
+// ArgsObject is ArgsText for providers that only take an object: anything else
+// is put into one.
+func ArgsObject(args json.RawMessage) json.RawMessage {
+	t := bytes.TrimSpace(args)
+	if len(t) > 0 && t[0] == '{' && json.Valid(t) {
+		return json.RawMessage(t)
+	}
+	if len(t) == 0 || bytes.Equal(t, []byte("null")) {
+		return json.RawMessage("{}")
+	}
+	b, err := json.Marshal(map[string]string{"arguments": ArgsText(args)})
+	if err != nil { // strings always marshal
+		return json.RawMessage("{}")
+	}
+	return b
+}
