@@ -1,0 +1,72 @@
+# What can be done here. `make` alone lists it: every target's line after ##.
+SHELL := bash
+.DEFAULT_GOAL := help
+
+# Each may be given on the command line, as in `make crash KILLS=20`.
+KILLS   ?= 200
+GOFLAGS_TEST ?=
+FUNCTION ?= gateway
+EVENT    ?= events/$(FUNCTION).json
+ENDPOINT ?=
+
+SUM := go run ./scripts/testsum
+
+##@ Every day
+
+.PHONY: help
+help: ## list the targets
+	@awk 'BEGIN {FS = ":.*## "} /^##@ / {print "\n" substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' Makefile
+
+.PHONY: test
+test: ## everything that needs nothing but Go (with -race where a C compiler is there)
+	scripts/test.sh $(GOFLAGS_TEST)
+
+.PHONY: check
+check: ## what CI runs: test, lint, infra, endpoint, LocalStack, conformance, model, crash, build
+	scripts/check.sh
+
+.PHONY: lint
+lint: ## gofumpt, golangci-lint, in both modules
+	scripts/lint.sh
+
+.PHONY: run
+run: ## serve on 127.0.0.1:18789 with the model that the environment names
+	go run ./cmd/laneway serve
+
+.PHONY: build
+build: ## functions (arm64, amd64) and the command line (linux, darwin, windows) into dist/
+	scripts/build.sh
+
+##@ Suites that install what they need under .cache/
+
+.PHONY: endpoint
+endpoint: ## the AWS adapters' suites on an endpoint that is started for it
+	scripts/endpoint.sh run $(SUM) -name endpoint -- ./shared/table/... ./shared/queue/... ./shared/blob/... ./shared/push/...
+
+.PHONY: test-localstack
+test-localstack: ## the SQS and S3 suites on LocalStack 4.14.0 (needs Python 3.13, else skipped by name)
+	scripts/localstack.sh run $(SUM) -name localstack -- ./shared/queue/... ./shared/blob/...
+
+.PHONY: conformance
+conformance: ## the stock command line, the reference client and the published schema
+	scripts/conformance.sh
+
+.PHONY: model
+model: ## a real small model, end to end
+	scripts/model.sh
+
+.PHONY: crash
+crash: ## kill serve at random moments, KILLS times (default 200), while clients talk
+	LANEWAY_KILLS=$(KILLS) $(SUM) -name crash -- -timeout 40m ./test/crash/...
+
+.PHONY: infra-test
+infra-test: ## the template's tests (the first build of its module takes a minute)
+	scripts/infra.sh
+
+.PHONY: bench
+bench: ## the figures of docs/performance.md, beside the stock gateway where it is installed
+	scripts/bench.sh
+
+.PHONY: invoke
+invoke: ## a sample event to a function: FUNCTION=gateway EVENT=events/gateway.json
+	scripts/invoke.sh "$(FUNCTION)" "$(EVENT)"

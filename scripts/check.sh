@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# Everything that CI judges, in the order in which it is cheapest to fail: the
+# suites that need nothing first, then those that install something. All of them
+# run even when one fails, so that one broken suite does not hide another; the
+# exit code and the last lines tell.
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+rm -rf .cache/results
+mkdir -p .cache/results
+failed=()
+step() {
+  local name=$1 started=$SECONDS
+  shift
+  printf '\n=== %s\n' "$name"
+  if "$@"; then
+    printf -- '--- %s: ok, %d s\n' "$name" $((SECONDS - started))
+  else
+    printf -- '--- %s: FAILED, %d s\n' "$name" $((SECONDS - started))
+    failed+=("$name")
+  fi
+}
+
+step test make --no-print-directory test
+step lint make --no-print-directory lint
+step build make --no-print-directory build
+step infra make --no-print-directory infra-test
+step endpoint make --no-print-directory endpoint
+step localstack make --no-print-directory test-localstack
+step conformance make --no-print-directory conformance
+step model make --no-print-directory model
+step crash make --no-print-directory crash KILLS="${LANEWAY_CI_KILLS:-20}"
+
+echo
+if ((${#failed[@]})); then
+  echo "failed: ${failed[*]}"
+fi
+go run ./scripts/testsum -total || exit 1
+((${#failed[@]} == 0))
