@@ -1,0 +1,190 @@
+package lane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"laneway/shared/id"
+	"laneway/shared/queue"
+	"laneway/shared/run"
+	"laneway/shared/session"
+	"laneway/shared/table"
+)
+
+// Call is a request to run.
+type Call struct {
+	Run       run.Status // RunID, Ref, SessionKey, AgentID, Lane, Method, RequestHash, Input, Origin
+	Interrupt bool       // ends everything that was accepted before (cutoff)
+	// The frame that it came in, for stops that overtook it (K1). FrameAt is in
+	// microseconds; 0: no frame.
+	ConnectionID string
+	FrameAt      int64
+}
+
+// Accepted is what became of a Call.
+type Accepted struct {
+	Status run.Status
+	Repeat bool // the key was known; Status is what was found
+	// Stopped: a later stop of the same connection had come in before (K1); the
+	// run has ended as aborted without beginning.
+	Stopped bool
+}
+
+// ConflictError is a known key with another request.
+type ConflictError struct{ Method string }
+
+func (e *ConflictError) Error() string {
+	return "run id is in use for a different request of " + e.Method
+}
+
+// Accept makes a call a run: one transaction, then the wake-up (A1). When it
+// returns without error the run is there to stay, whether or not the wake-up could
+// be sent. Errors: *ConflictError, ErrFull, ErrUnavailable.
+func (s *Service) Accept(ctx context.Context, c Call) (Accepted, error) {
+	st := &c.Run
+	ref := session.Ref{Tenant: st.Tenant, Key: st.SessionKey}
+	st.State, st.AcceptedAt, st.WriteID = run.Pending, s.Clock.Now().UnixMilli(), s.NewID()
+	if st.Lane == "" {
+		st.Lane = string(queue.Main)
+	}
+	m, known := s.seen.get(ref)
+	for range 2 * session.MaxPending {
+		if at, ok := m.Stops[c.ConnectionID]; known && ok && c.FrameAt > 0 && at >= c.FrameAt {
+			return s.acceptStopped(ctx, c)
+		}
+		if known && len(m.Pending) >= session.MaxPending {
+			return Accepted{}, ErrFull
+		}
+		ops, err := s.acceptOps(ref, m, &c)
+		if err != nil {
+			return Accepted{}, err
+		}
+		err = s.write(ctx, ops...)
+		ce, failed := table.Failed(err)
+		switch {
+		case err == nil:
+			m.Seq = st.Seq
+			s.seen.put(ref, m)
+			return s.accepted(ctx, c, ref)
+		case failed && ce.Op == 0 && ce.Found != nil:
+			return s.known(ctx, c, ref, *ce.Found)
+		case failed:
+			m, known = session.DecodeMeta(ref, ce.Found), true
+		default:
+			return Accepted{}, err
+		}
+	}
+	return Accepted{}, fmt.Errorf("%w: session changes too fast", ErrUnavailable)
+}
+
+// acceptOps is the transaction of A1 against a picture of META, which may be a
+// guess: the conditions decide.
+func (s *Service) acceptOps(ref session.Ref, m session.Meta, c *Call) ([]table.Op, error) {
+	st := &c.Run
+	st.Seq = m.Seq + 1
+	st.Disposition = run.Disposition{Kind: "started"}
+	if n := len(m.Pending); m.Active != "" || n > 0 {
+		st.Disposition = run.Disposition{Kind: "queued", Position: n + 1}
+	}
+	item, err := st.Item()
+	if err != nil {
+		return nil, err
+	}
+	up := table.Op{
+		Kind: table.Update, Key: ref.MetaKey(),
+		Set: []table.SetOp{
+			{Path: table.P(session.AttrSeq), Value: st.Seq},
+			{Path: table.P(session.AttrUpdated), Value: st.AcceptedAt},
+			{Path: table.P(session.AttrActivePK), Value: ref.ActivePK()},
+			{Path: table.P(session.AttrActiveSK), Value: ref.PK()},
+		},
+	}
+	entry := session.PendingValue(st.Lane, st.Ref.Run)
+	if m.Exists() {
+		up.If = table.All(table.Equal(table.P(session.AttrSeq), m.Seq),
+			table.Less(table.P(session.AttrPendingN), int64(session.MaxPending)))
+		if m.Seq == 0 { // made by a command or a stop, no run yet
+			up.If = table.All(table.Exists(), table.Lacks(table.P(session.AttrSeq)))
+		}
+		up.Set = append(up.Set, table.SetOp{Path: table.P(session.AttrPending, session.PendingMember(st.Seq)), Value: entry})
+		up.Add = []table.AddOp{{Path: table.P(session.AttrPendingN), N: 1}}
+	} else {
+		sid := st.Input.SessionID
+		if sid == "" {
+			sid = s.NewID()
+		}
+		up.If = table.NotExists()
+		up.Set = append(up.Set,
+			table.SetOp{Path: table.P(session.AttrPending), Value: table.Map{session.PendingMember(st.Seq): entry}},
+			table.SetOp{Path: table.P(session.AttrPendingN), Value: int64(1)},
+			table.SetOp{Path: table.P(session.AttrStops), Value: table.Map{}},
+			table.SetOp{Path: table.P(session.AttrSessionID), Value: sid},
+			table.SetOp{Path: table.P(session.AttrCreated), Value: st.AcceptedAt})
+	}
+	if c.FrameAt > 0 && c.ConnectionID != "" && m.Exists() {
+		stop := table.P(session.AttrStops, c.ConnectionID)
+		up.If = table.All(up.If, table.Any(table.Lacks(stop), table.Less(stop, c.FrameAt)))
+	}
+	if c.Interrupt && m.Seq > 0 {
+		up.Set = append(up.Set,
+			table.SetOp{Path: table.P(session.AttrCutoff), Value: m.Seq},
+			table.SetOp{Path: table.P(session.AttrCutWhy), Value: "interrupt"})
+	}
+	return []table.Op{{Kind: table.Put, Key: st.StatusKey(), Item: item, If: table.NotExists()}, up}, nil
+}
+
+func (s *Service) accepted(ctx context.Context, c Call, ref session.Ref) (Accepted, error) {
+	s.wakeAccepted(ctx, c.Run, ref)
+	return Accepted{Status: c.Run}, nil
+}
+
+// wakeAccepted sends A1's wake-up. A failure is logged and no more: the run is in
+// the tables, the sweep of A2 finds it.
+func (s *Service) wakeAccepted(ctx context.Context, st run.Status, ref session.Ref) {
+	err := s.send(ctx, ref, st.Lane, "accept", ref.Hash(), id.Hash(st.Tenant, st.RunID))
+	if err != nil {
+		s.Log.Warn("wake-up not sent", "session", ref.Hash(), "err", err)
+	}
+}
+
+// known answers from the record that the key has already (A3).
+func (s *Service) known(ctx context.Context, c Call, ref session.Ref, it table.Item) (Accepted, error) {
+	found, err := run.Decode(c.Run.Ref, it)
+	if err != nil {
+		return Accepted{}, err
+	}
+	if found.WriteID == c.Run.WriteID {
+		return s.accepted(ctx, Call{Run: found}, ref) // our own, the answer was lost
+	}
+	if found.RequestHash != c.Run.RequestHash {
+		return Accepted{}, &ConflictError{found.Method}
+	}
+	if !found.Done() {
+		s.wakeAccepted(ctx, found, session.Ref{Tenant: found.Tenant, Key: found.SessionKey})
+	}
+	return Accepted{Status: found, Repeat: true}, nil
+}
+
+// acceptStopped records a run that a later stop of its own connection overtook.
+func (s *Service) acceptStopped(ctx context.Context, c Call) (Accepted, error) {
+	st := c.Run
+	st.State, st.EndedAt = run.Ended, st.AcceptedAt
+	st.Outcome = stopped("rpc")
+	st.ExpiresAt = s.Clock.Now().Add(run.Keep).Unix()
+	item, err := st.Item()
+	if err != nil {
+		return Accepted{}, err
+	}
+	err = s.write(ctx, table.Op{Kind: table.Put, Key: st.StatusKey(), Item: item, If: table.NotExists()})
+	var ce *table.ConditionError
+	if errors.As(err, &ce) && ce.Found != nil {
+		return s.known(ctx, c, session.Ref{Tenant: st.Tenant, Key: st.SessionKey}, *ce.Found)
+	}
+	return Accepted{Status: st, Stopped: true}, err
+}
+
+// stopped is the outcome of a run that was ended before it began.
+func stopped(reason string) *run.Outcome {
+	return &run.Outcome{Kind: run.Aborted, StopReason: reason, TimeoutPhase: "queue"}
+}

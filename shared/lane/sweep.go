@@ -1,0 +1,166 @@
+package lane
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"laneway/shared/id"
+	"laneway/shared/session"
+	"laneway/shared/table"
+)
+
+// Attributes of META that only the sweep writes.
+const (
+	attrSweepToken = "swTok" // the token that it last sent a wake-up for
+	attrSweepCount = "swN"
+	attrSweepNext  = "swAt" // ms: not again before
+)
+
+// Swept says what a sweep found.
+type Swept struct{ Active, Orphaned, Woken int }
+
+// Sweep looks at every session of the active index: one with work left, not asleep,
+// whose claim has not been live for Times.Orphan, gets a wake-up in a group of its
+// own, so that a message that a dead receiver still holds cannot block it (A2). It
+// is repeated after 1, 1, 2, 4 … 15 minutes while nothing changes.
+func (s *Service) Sweep(ctx context.Context) (Swept, error) {
+	var sum Swept
+	err := s.eachActive(ctx, func(m session.Meta) error {
+		sum.Active++
+		now := s.Clock.Now()
+		if !s.orphaned(m, now) {
+			return nil
+		}
+		sum.Orphaned++
+		woke, err := s.wakeOrphan(ctx, m, now)
+		if woke {
+			sum.Woken++
+		}
+		return err
+	})
+	return sum, err
+}
+
+// orphaned says whether work is left that nobody has done anything about for
+// Times.Orphan.
+func (s *Service) orphaned(m session.Meta, now time.Time) bool {
+	if !m.WorkLeft(now, s.Times.Slack) || m.Asleep(now) && len(m.Unsettled) == 0 && len(m.Cut()) == 0 {
+		return false
+	}
+	if m.Owned(now, s.Times.Slack) && len(m.Unsettled) == 0 && len(m.Cut()) == 0 {
+		return false
+	}
+	last := m.Lease // over since
+	if m.Owner == "" {
+		last = time.UnixMilli(max(m.Updated, m.ActiveAt))
+		if m.Wake.After(last) {
+			last = m.Wake
+		}
+	}
+	return now.Sub(last) >= s.Times.Orphan
+}
+
+func (s *Service) wakeOrphan(ctx context.Context, m session.Meta, now time.Time) (bool, error) {
+	it, err := s.Store.Get(ctx, m.MetaKey())
+	if err != nil {
+		return false, err
+	}
+	count := int64(0)
+	if it.Attrs.Int(attrSweepToken) == m.Token && it.Attrs.Int(attrSweepNext) != 0 {
+		if now.UnixMilli() < it.Attrs.Int(attrSweepNext) {
+			return false, nil
+		}
+		count = it.Attrs.Int(attrSweepCount)
+	}
+	// What is sent first is also written first: two sweeps at once send one.
+	err = s.write(ctx, table.Op{
+		Kind: table.Update, Key: m.MetaKey(),
+		If: table.All(sameInt(session.AttrToken, m.Token), sameInt(attrSweepNext, it.Attrs.Int(attrSweepNext))),
+		Set: []table.SetOp{
+			{Path: table.P(attrSweepToken), Value: m.Token},
+			{Path: table.P(attrSweepCount), Value: count + 1},
+			{Path: table.P(attrSweepNext), Value: now.Add(s.sweepPause(count)).UnixMilli()},
+		},
+	})
+	if errors.Is(err, table.ErrCondition) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	h := id.Hash(m.Tenant, m.Key, s.NewID())
+	return true, s.send(ctx, m.Ref, NextLane(m), "sweep", h, h)
+}
+
+// sweepPause is 1, 1, 2, 4 … 15 minutes with the default times, and shrinks with a
+// shorter Orphan.
+func (s *Service) sweepPause(count int64) time.Duration {
+	unit := 3 * s.Times.Orphan
+	return min(unit<<max(min(count, 5)-1, 0), 15*unit)
+}
+
+func sameInt(attr string, v int64) table.Cond {
+	if v == 0 {
+		return table.Any(table.Lacks(table.P(attr)), table.Equal(table.P(attr), int64(0)))
+	}
+	return table.Equal(table.P(attr), v)
+}
+
+// Recover is for the process that has just taken the data lock of a machine: every
+// claim is of a predecessor that is dead, so leases end at once and all work left is
+// woken (C3).
+func (s *Service) Recover(ctx context.Context) (Swept, error) {
+	var sum Swept
+	err := s.eachActive(ctx, func(m session.Meta) error {
+		sum.Active++
+		if m.Owner != "" {
+			err := s.write(ctx, table.Op{
+				Kind: table.Update, Key: m.MetaKey(),
+				If:     table.Equal(table.P(session.AttrOwner), m.Owner),
+				Remove: []table.Path{table.P(session.AttrOwner), table.P(session.AttrLease), table.P(session.AttrNest)},
+			})
+			if err != nil && !errors.Is(err, table.ErrCondition) {
+				return err
+			}
+			m.Owner = ""
+		}
+		if !m.WorkLeft(s.Clock.Now(), s.Times.Slack) {
+			return nil
+		}
+		sum.Woken++
+		return s.Nudge(ctx, m, "start", "start/"+s.NewID())
+	})
+	return sum, err
+}
+
+// eachActive calls f with the re-read hot item of every session in the active index.
+func (s *Service) eachActive(ctx context.Context, f func(session.Meta) error) error {
+	for n := range session.ActiveShards {
+		q := table.IndexQuery{Table: table.Sessions, Index: table.IndexActive, PK: session.ActiveShard(n)}
+		for {
+			page, err := s.Store.Index(ctx, q)
+			if err != nil {
+				return err
+			}
+			for _, k := range page.Keys {
+				ref, ok := session.RefOfPK(k.Key.PK)
+				if !ok {
+					continue
+				}
+				m, err := session.LoadMeta(ctx, s.Store, ref)
+				if err == nil {
+					err = f(m)
+				}
+				if err != nil {
+					return err
+				}
+			}
+			if page.Next == "" {
+				break
+			}
+			q.After = page.Next
+		}
+	}
+	return nil
+}
