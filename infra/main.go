@@ -1,0 +1,42 @@
+// Command infra is the CDK app of Laneway: it turns a small checked configuration,
+// the context of cdk.json, into one CloudFormation stack.
+//
+// The tables, their indexes and the queues are built from the definitions beside
+// the ports, so what is deployed is what the code expects. Every template that it
+// makes has passed the AwsSolutions rules of cdk-nag; a finding that is not
+// suppressed with its reason fails the synthesis.
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/jsii-runtime-go"
+	"github.com/cdklabs/cdk-nag-go/cdknag/v2"
+)
+
+func main() {
+	defer jsii.Close()
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "infra:", err)
+		os.Exit(1)
+	}
+}
+
+// run synthesizes the stack.
+func run() error {
+	app := awscdk.NewApp(nil)
+	context, _ := app.Node().GetAllContext(nil).(map[string]any)
+	config, err := ParseConfig(context)
+	if err != nil {
+		return err
+	}
+	if err := checkAssets(config); err != nil {
+		return err
+	}
+	NewStack(app, config)
+	awscdk.Aspects_Of(app).Add(cdknag.NewAwsSolutionsChecks(&cdknag.NagPackProps{Verbose: jsii.Bool(true)}), nil)
+	app.Synth(nil)
+	return nil
+}

@@ -1,0 +1,236 @@
+package main
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatch"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatchactions"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awssns"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awssnssubscriptions"
+	"github.com/aws/constructs-go/constructs/v10"
+	"github.com/aws/jsii-runtime-go"
+
+	"laneway/shared/queue"
+)
+
+// Observability is a dashboard, the alarms, and the topic that they go to.
+//
+// CloudWatch bills an alarm by the metrics it looks at, so there is one alarm for
+// each thing that somebody would do something about, not one for each resource.
+type Observability struct {
+	scope  constructs.Construct
+	Topic  awssns.Topic
+	config Config
+}
+
+// Namespace and names of the metrics that the functions write through their logs,
+// each with the dimension Stack. Absent means zero: an idle stack writes none.
+const (
+	MetricNamespace  = "Laneway"
+	MetricDimension  = "Stack"
+	MetricAccepted   = "RunsAccepted"
+	MetricQueueWait  = "QueueWait"     // ms from accept to claim
+	MetricFirstToken = "FirstToken"    // ms from claim to the first delta
+	MetricRunTime    = "RunTime"       // ms from claim to the terminal
+	MetricSteps      = "Steps"         // model calls and tool batches
+	MetricRetries    = "ModelRetries"  // model calls made again
+	MetricClaimsLost = "ClaimsLost"    // a writer found itself superseded
+	MetricPosts      = "Posts"         // messages to connections
+	MetricGone       = "PostsGone"     // of them, to connections that were gone
+	MetricStuck      = "StuckSessions" // found by a sweep with work and nobody at it
+)
+
+// NewObservability builds it over the parts of a stack.
+func NewObservability(scope constructs.Construct, parts *Parts, runner, watchdog Function) Observability {
+	o := Observability{scope: constructs.NewConstruct(scope, jsii.String("Observability")), config: parts.Config}
+	o.Topic = o.newTopic()
+	functions := map[string]Function{
+		Gateway: parts.Front.Gateway, Runner: runner, Notifier: parts.Timers.Notifier,
+		Scheduler: parts.Schedule.Scheduler, Watchdog: watchdog,
+	}
+	for _, a := range o.alarms(parts, functions) {
+		o.add(a)
+	}
+	o.newDashboard(parts, functions)
+	return o
+}
+
+// newTopic builds the topic. Its policy replaces the one that SNS would give it, so
+// it must let CloudWatch in by itself.
+func (o Observability) newTopic() awssns.Topic {
+	t := awssns.NewTopic(o.scope, jsii.String("alarms"), &awssns.TopicProps{
+		TopicName: jsii.String(o.config.Name + "-alarms"), EnforceSSL: jsii.Bool(true),
+	})
+	t.AddToResourcePolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{
+		Sid:        jsii.String("AlarmsOfThisAccount"),
+		Principals: &[]awsiam.IPrincipal{awsiam.NewServicePrincipal(jsii.String("cloudwatch.amazonaws.com"), nil)},
+		Actions:    list([]string{"sns:Publish"}),
+		Resources:  &[]*string{t.TopicArn()},
+		Conditions: &map[string]any{"StringEquals": map[string]any{"aws:SourceAccount": awscdk.Aws_ACCOUNT_ID()}},
+	}))
+	if o.config.AlarmMail != "" {
+		t.AddSubscription(awssnssubscriptions.NewEmailSubscription(jsii.String(o.config.AlarmMail), nil))
+	}
+	return t
+}
+
+// alarm is an alarm as data.
+type alarm struct {
+	name      string
+	meaning   string // what has happened and what to look at first
+	metric    awscloudwatch.IMetric
+	threshold float64 // reached is too much
+	minutes   float64 // in a row
+}
+
+func (o Observability) alarms(parts *Parts, f map[string]Function) []alarm {
+	ages := map[string]awscloudwatch.IMetric{}
+	for _, d := range queue.Definitions() {
+		ages[string(d.Lane)] = parts.Lanes.Queues[d.Lane].MetricApproximateAgeOfOldestMessage(each("Maximum"))
+	}
+	return []alarm{
+		{
+			"lane-age", "A wake-up waits for ten minutes: the lane's cap or the account's concurrency is used up, or the runner fails.",
+			expression("MAX", ages), 600, 5,
+		},
+		{
+			"timer-age", "Timers are late by a minute: challenges and answers to waits come late. Look at the notifier's log.",
+			parts.Timers.Queue.MetricApproximateAgeOfOldestMessage(each("Maximum")), 60, 3,
+		},
+		{
+			"dead-letters", "A message failed too often and was put aside. The run it belongs to is found by the watchdog; the message says which.",
+			expression("SUM", map[string]awscloudwatch.IMetric{
+				"lanes":     parts.Lanes.Dead.MetricApproximateNumberOfMessagesVisible(each("Maximum")),
+				"timers":    parts.Timers.Dead.MetricApproximateNumberOfMessagesVisible(each("Maximum")),
+				"schedules": parts.Schedule.Dead.MetricApproximateNumberOfMessagesVisible(each("Maximum")),
+			}), 1, 1,
+		},
+		{
+			"stuck-sessions", "Sweeps keep finding sessions with work and nobody at it: waking them does not help.",
+			o.own(MetricStuck, "Maximum"), 1, 5,
+		},
+		{
+			"errors", "Invocations fail. A failed one is tried again, so no run is lost by it yet.",
+			expression("SUM", map[string]awscloudwatch.IMetric{
+				Runner:    f[Runner].MetricErrors(each("Sum")),
+				Notifier:  f[Notifier].MetricErrors(each("Sum")),
+				Scheduler: f[Scheduler].MetricErrors(each("Sum")),
+				Watchdog:  f[Watchdog].MetricErrors(each("Sum")),
+			}), 5, 5,
+		},
+		{
+			"throttles", "The account's concurrency is used up: runs start late.",
+			expression("SUM", map[string]awscloudwatch.IMetric{
+				Runner:   f[Runner].MetricThrottles(each("Sum")),
+				Notifier: f[Notifier].MetricThrottles(each("Sum")),
+			}), 5, 5,
+		},
+		{
+			"integration-errors", "Frames are not answered: the gateway function fails, is throttled or takes longer than 29 s.",
+			o.api(parts, "IntegrationError", "Sum"), 5, 5,
+		},
+	}
+}
+
+func (o Observability) add(a alarm) {
+	awscloudwatch.NewAlarm(o.scope, jsii.String(a.name), &awscloudwatch.AlarmProps{
+		AlarmName:          jsii.String(o.config.Name + "-" + a.name),
+		AlarmDescription:   jsii.String(a.meaning),
+		Metric:             a.metric,
+		Threshold:          jsii.Number(a.threshold),
+		EvaluationPeriods:  jsii.Number(a.minutes),
+		ComparisonOperator: awscloudwatch.ComparisonOperator_GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
+		TreatMissingData:   awscloudwatch.TreatMissingData_NOT_BREACHING,
+	}).AddAlarmAction(awscloudwatchactions.NewSnsAction(o.Topic))
+}
+
+// own is a metric that the functions write.
+func (o Observability) own(name, statistic string) awscloudwatch.Metric {
+	return awscloudwatch.NewMetric(&awscloudwatch.MetricProps{
+		Namespace: jsii.String(MetricNamespace), MetricName: jsii.String(name),
+		DimensionsMap: &map[string]*string{MetricDimension: jsii.String(o.config.Name)},
+		Statistic:     jsii.String(statistic), Period: minute(),
+	})
+}
+
+// api is a metric of the WebSocket stage.
+func (o Observability) api(parts *Parts, name, statistic string) awscloudwatch.Metric {
+	return awscloudwatch.NewMetric(&awscloudwatch.MetricProps{
+		Namespace: jsii.String("AWS/ApiGateway"), MetricName: jsii.String(name),
+		DimensionsMap: &map[string]*string{"ApiId": parts.Front.API.ApiId(), "Stage": jsii.String(o.config.Stage)},
+		Statistic:     jsii.String(statistic), Period: minute(),
+	})
+}
+
+func (o Observability) newDashboard(parts *Parts, f map[string]Function) {
+	var errors, durations, depth []awscloudwatch.IMetric
+	for _, name := range Functions() {
+		errors = append(errors, f[name].MetricErrors(each("Sum")), f[name].MetricThrottles(each("Sum")))
+		durations = append(durations, f[name].MetricDuration(each("p95")))
+	}
+	for _, d := range queue.Definitions() {
+		q := parts.Lanes.Queues[d.Lane]
+		depth = append(depth, q.MetricApproximateNumberOfMessagesVisible(each("Maximum")), q.MetricApproximateAgeOfOldestMessage(each("Maximum")))
+	}
+	depth = append(depth, parts.Timers.Queue.MetricApproximateAgeOfOldestMessage(each("Maximum")))
+	own := func(statistic string, names ...string) []awscloudwatch.IMetric {
+		var out []awscloudwatch.IMetric
+		for _, name := range names {
+			out = append(out, o.own(name, statistic))
+		}
+		return out
+	}
+	rows := [][]awscloudwatch.IWidget{
+		{
+			graph("Runs", own("Sum", MetricAccepted, MetricSteps, MetricRetries, MetricClaimsLost)),
+			graph("Waiting for a run, ms", append(own("p50", MetricQueueWait, MetricFirstToken), own("p95", MetricQueueWait, MetricFirstToken, MetricRunTime)...)),
+		},
+		{
+			graph("Lanes and timers", depth),
+			graph("Put aside and stuck", append([]awscloudwatch.IMetric{
+				parts.Lanes.Dead.MetricApproximateNumberOfMessagesVisible(each("Maximum")),
+				parts.Timers.Dead.MetricApproximateNumberOfMessagesVisible(each("Maximum")),
+				parts.Schedule.Dead.MetricApproximateNumberOfMessagesVisible(each("Maximum")),
+			}, own("Maximum", MetricStuck)...)),
+		},
+		{
+			graph("Connections and frames", []awscloudwatch.IMetric{
+				o.api(parts, "ConnectCount", "Sum"), o.api(parts, "MessageCount", "Sum"),
+				o.api(parts, "ClientError", "Sum"), o.api(parts, "IntegrationError", "Sum"),
+				o.own(MetricPosts, "Sum"), o.own(MetricGone, "Sum"),
+			}),
+			graph("Errors and throttles", errors),
+		},
+		{graph("Duration p95, ms", durations)},
+	}
+	d := awscloudwatch.NewDashboard(o.scope, jsii.String("dashboard"), &awscloudwatch.DashboardProps{DashboardName: jsii.String(o.config.Name)})
+	for _, row := range rows {
+		d.AddWidgets(row...)
+	}
+}
+
+func graph(title string, metrics []awscloudwatch.IMetric) awscloudwatch.IWidget {
+	return awscloudwatch.NewGraphWidget(&awscloudwatch.GraphWidgetProps{
+		Title: jsii.String(title), Width: jsii.Number(12), Height: jsii.Number(6), Left: &metrics,
+	})
+}
+
+// expression is one value out of several metrics, whose names must be such as a
+// formula can hold: letters and digits, the first in lower case.
+func expression(function string, metrics map[string]awscloudwatch.IMetric) awscloudwatch.IMetric {
+	formula := function + "([" + strings.Join(slices.Sorted(maps.Keys(metrics)), ",") + "])"
+	return awscloudwatch.NewMathExpression(&awscloudwatch.MathExpressionProps{
+		Expression: jsii.String(formula), UsingMetrics: &metrics, Period: minute(),
+	})
+}
+
+// each is the statistic of a metric over a minute.
+func each(statistic string) *awscloudwatch.MetricOptions {
+	return &awscloudwatch.MetricOptions{Statistic: jsii.String(statistic), Period: minute()}
+}
+
+func minute() awscdk.Duration { return awscdk.Duration_Minutes(jsii.Number(1)) }
