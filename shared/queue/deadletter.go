@@ -8,12 +8,12 @@ import (
 // DeadLetter is a message that failed MaxReceives times. Nothing is lost with it:
 // the tables know its work, and the watchdog sends a new wake-up.
 type DeadLetter struct {
-	ID       string
-	Lane     Lane // empty for a timer
-	Group    string
-	Body     []byte
-	Receives int
-	At       time.Time // when it was given up
+	ID       string    `json:"id"`
+	Lane     Lane      `json:"lane,omitempty"` // empty for a timer
+	Group    string    `json:"group,omitempty"`
+	Body     []byte    `json:"body"`
+	Receives int       `json:"receives"`
+	At       time.Time `json:"at"` // when it was given up
 }
 
 // DeadLetterStore is what an operator does with dead letters. Each adapter has it.

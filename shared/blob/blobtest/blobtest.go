@@ -6,11 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
-	"sync"
 	"testing"
 
 	"laneway/shared/blob"
@@ -18,25 +17,25 @@ import (
 )
 
 // Run checks an adapter. open gives a store that refuses values of more than
-// max bytes; it need not be empty, every case works under a prefix of its own.
-func Run(t *testing.T, open func(t *testing.T, max int) blob.Store) {
+// most bytes; it need not be empty, every case works under a prefix of its own.
+func Run(t *testing.T, open func(t *testing.T, most int) blob.Store) {
 	t.Helper()
-	for name, check := range map[string]func(*testing.T, blob.Store, string){
-		"a put value is got until it is deleted": lifeOfAValue,
-		"PutNew never replaces":                  putNew,
-		"invalid keys are refused":               invalidKeys,
-		"every valid key is a value of its own":  oddKeys,
-		"sizes":                                  sizes,
-		"lists are in order and in pages":        lists,
-		"an ended context":                       endedContext,
-		"random operations as a map does them":   randomOperations,
-		"values are whole under contention":      contention,
-		"requests are counted":                   counted,
+	for name, run := range map[string]func(check){
+		"a put value is got until it is deleted": check.lifeOfAValue,
+		"PutNew never replaces":                  check.putNew,
+		"invalid keys are refused":               check.invalidKeys,
+		"every valid key is a value of its own":  check.oddKeys,
+		"sizes":                                  check.sizes,
+		"lists are in order and in pages":        check.lists,
+		"an ended context":                       check.endedContext,
+		"random operations as a map does them":   check.randomOperations,
+		"values are whole under contention":      check.contention,
+		"requests are counted":                   check.counted,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			prefix := fmt.Sprintf("suite-%016x/", rand.Uint64())
-			check(t, open(t, MaxSize), prefix)
+			run(check{t, open(t, MaxSize), prefix})
 		})
 	}
 }
@@ -44,7 +43,15 @@ func Run(t *testing.T, open func(t *testing.T, max int) blob.Store) {
 // MaxSize is the bound on values that the suite asks of the stores under test.
 const MaxSize = 1 << 20
 
-func lifeOfAValue(t *testing.T, s blob.Store, prefix string) {
+// check is one case at work: a test, the store, and what its keys begin with.
+type check struct {
+	*testing.T
+	store  blob.Store
+	prefix string
+}
+
+func (t check) lifeOfAValue() {
+	s, prefix := t.store, t.prefix
 	ctx, key := t.Context(), prefix+"a/b"
 	if v, err := s.Get(ctx, key); !errors.Is(err, blob.ErrNotFound) {
 		t.Errorf("Get of an absent key: %q, %v", v, err)
@@ -68,7 +75,8 @@ func lifeOfAValue(t *testing.T, s blob.Store, prefix string) {
 	}
 }
 
-func putNew(t *testing.T, s blob.Store, prefix string) {
+func (t check) putNew() {
+	s, prefix := t.store, t.prefix
 	ctx, key := t.Context(), prefix+"k"
 	if err := s.PutNew(ctx, key, []byte("first")); err != nil {
 		t.Fatalf("PutNew of an absent key: %v", err)
@@ -87,7 +95,8 @@ func putNew(t *testing.T, s blob.Store, prefix string) {
 	}
 }
 
-func invalidKeys(t *testing.T, s blob.Store, prefix string) {
+func (t check) invalidKeys() {
+	s, prefix := t.store, t.prefix
 	ctx := t.Context()
 	for _, key := range []string{
 		"", "/", "/a", "a/", "a//b", ".", "..", "../a", "a/../b", "a/./b", "a/..", "a\x00b", "a\nb", "a\x7fb",
@@ -114,22 +123,23 @@ func invalidKeys(t *testing.T, s blob.Store, prefix string) {
 	}
 }
 
-func oddKeys(t *testing.T, s blob.Store, prefix string) {
+func (t check) oddKeys() {
+	s, prefix := t.store, t.prefix
 	ctx := t.Context()
 	keys := []string{
 		"a", "A", "a/b", "a/B", "a/b/c", "a.", "a..b", "...", "a%", "a%/b", "a%+", "a%+/b", "%tmp", "%61", "a=", "a+b", "a b", " ", "~", `a\b`, `..\x`,
-		"con", "CON", "con.txt", "aux/x", "com1", "lpt9.x", "a?b*c:d|e<f>g\"h", "äöü/ß", "日本語", "😀", "a&b", "a#b", "a;b", "-", "_", ".hidden", "a/.b",
+		"con", "CON", "con.txt", "aux/x", "com1", "lpt9.x", "a?b*c:d|e<f>g\"h", "äöü/ß", "ключ", "😀", "a&b", "a#b", "a;b", "-", "_", ".hidden", "a/.b",
 		strings.Repeat("x", 400), strings.Repeat("x", 200), strings.Repeat("x", 201), strings.Repeat("X", 400), strings.Repeat("ß", 200),
 		strings.Repeat("x", 199) + "%y", strings.Repeat("x", 400) + "/y", strings.Repeat("x", 200) + "/x", strings.Repeat("d/", 200) + "d",
 		strings.Repeat("m", blob.MaxKey-len(prefix)),
 	}
 	for i, k := range keys {
-		if err := s.Put(ctx, prefix+k, []byte(fmt.Sprint(i))); err != nil {
+		if err := s.Put(ctx, prefix+k, []byte(strconv.Itoa(i))); err != nil {
 			t.Fatalf("Put(%q): %v", k, err)
 		}
 	}
 	for i, k := range keys {
-		if got, err := s.Get(ctx, prefix+k); err != nil || string(got) != fmt.Sprint(i) {
+		if got, err := s.Get(ctx, prefix+k); err != nil || string(got) != strconv.Itoa(i) {
 			t.Errorf("Get(%q): %q, %v, want %d", k, got, err, i)
 		}
 	}
@@ -155,7 +165,8 @@ func oddKeys(t *testing.T, s blob.Store, prefix string) {
 	}
 }
 
-func sizes(t *testing.T, s blob.Store, prefix string) {
+func (t check) sizes() {
+	s, prefix := t.store, t.prefix
 	ctx, key := t.Context(), prefix+"k"
 	data := make([]byte, MaxSize+1)
 	for i := range data {
@@ -175,7 +186,8 @@ func sizes(t *testing.T, s blob.Store, prefix string) {
 	}
 }
 
-func lists(t *testing.T, s blob.Store, prefix string) {
+func (t check) lists() {
+	s, prefix := t.store, t.prefix
 	ctx := t.Context()
 	var want []string
 	for i := range 25 {
@@ -220,7 +232,8 @@ func lists(t *testing.T, s blob.Store, prefix string) {
 	}
 }
 
-func endedContext(t *testing.T, s blob.Store, prefix string) {
+func (t check) endedContext() {
+	s, prefix := t.store, t.prefix
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	key := prefix + "k"
@@ -244,107 +257,8 @@ func endedContext(t *testing.T, s blob.Store, prefix string) {
 	}
 }
 
-func randomOperations(t *testing.T, s blob.Store, prefix string) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	rng := rand.New(rand.NewPCG(seed, 0))
-	ctx := t.Context()
-	model := make(map[string]string)
-	parts := []string{"a", "b", "A", "a.", "é"}
-	anyKey := func() string {
-		k := prefix + parts[rng.IntN(len(parts))]
-		for rng.IntN(2) == 0 {
-			k += "/" + parts[rng.IntN(len(parts))]
-		}
-		return k
-	}
-	for i := range 300 {
-		k, v := anyKey(), fmt.Sprint(i)
-		old, taken := model[k]
-		switch rng.IntN(6) {
-		case 0, 1:
-			if err := s.Put(ctx, k, []byte(v)); err != nil {
-				t.Fatalf("step %d: Put(%q): %v", i, k, err)
-			}
-			model[k] = v
-		case 2:
-			err := s.PutNew(ctx, k, []byte(v))
-			if taken != errors.Is(err, blob.ErrExists) || !taken && err != nil {
-				t.Fatalf("step %d: PutNew(%q): %v, taken %v", i, k, err, taken)
-			}
-			if !taken {
-				model[k] = v
-			}
-		case 3:
-			if err := s.Delete(ctx, k); err != nil {
-				t.Fatalf("step %d: Delete(%q): %v", i, k, err)
-			}
-			delete(model, k)
-		case 4:
-			got, err := s.Get(ctx, k)
-			if taken != (err == nil) || !taken && !errors.Is(err, blob.ErrNotFound) || string(got) != old {
-				t.Fatalf("step %d: Get(%q): %q, %v, want %q", i, k, got, err, old)
-			}
-		case 5:
-			p, after, limit := anyKey(), anyKey(), 1+rng.IntN(10)
-			var want []string
-			for _, k := range slices.Sorted(maps.Keys(model)) {
-				if strings.HasPrefix(k, p) && k > after && len(want) < limit {
-					want = append(want, k)
-				}
-			}
-			got, err := s.List(ctx, p, after, limit)
-			if err != nil || !slices.Equal(got, want) {
-				t.Fatalf("step %d: List(%q, %q, %d): %q, %v, want %q", i, p, after, limit, got, err, want)
-			}
-		}
-	}
-}
-
-// Writers of one key: readers see one of the values, whole; of many PutNew one
-// wins. Deletes beside puts must lose neither.
-func contention(t *testing.T, s blob.Store, prefix string) {
-	ctx := t.Context()
-	const writers = 8
-	key := prefix + "folder/shared"
-	var wg sync.WaitGroup
-	var mu sync.Mutex
-	won := 0
-	for w := range writers {
-		value := bytes.Repeat([]byte{byte('a' + w)}, 10_000+w)
-		wg.Go(func() {
-			for range 5 {
-				if err := s.Put(ctx, key, value); err != nil {
-					t.Errorf("Put: %v", err)
-				}
-				got, err := s.Get(ctx, key)
-				if err != nil && !errors.Is(err, blob.ErrNotFound) {
-					t.Errorf("Get: %v", err)
-				}
-				if err == nil && (len(got) == 0 || len(got) != 10_000+int(got[0]-'a') || bytes.Count(got, got[:1]) != len(got)) {
-					t.Errorf("Get: a torn value of %d bytes", len(got))
-				}
-				if err := s.Delete(ctx, key); err != nil {
-					t.Errorf("Delete: %v", err)
-				}
-			}
-			switch err := s.PutNew(ctx, prefix+"once", value); {
-			case err == nil:
-				mu.Lock()
-				won++
-				mu.Unlock()
-			case !errors.Is(err, blob.ErrExists):
-				t.Errorf("PutNew: %v", err)
-			}
-		})
-	}
-	wg.Wait()
-	if won != 1 {
-		t.Errorf("%d of %d PutNew won", won, writers)
-	}
-}
-
-func counted(t *testing.T, s blob.Store, prefix string) {
+func (t check) counted() {
+	s, prefix := t.store, t.prefix
 	var m meter.Meter
 	ctx, key := meter.With(t.Context(), &m), prefix+"k"
 	if err := s.Put(ctx, key, nil); err != nil {

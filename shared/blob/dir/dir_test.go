@@ -131,7 +131,7 @@ func FuzzNames(f *testing.F) {
 			t.Skip()
 		}
 		names := strings.Split(fileOf(key), "/")
-		got := ""
+		var got strings.Builder
 		for i, n := range names {
 			if len(n) > 255 || n == "." || n == ".." || n == folderTemp || strings.ToLower(n) != n {
 				t.Errorf("%q is stored under %q", key, n)
@@ -140,10 +140,10 @@ func FuzzNames(f *testing.F) {
 			if !ok {
 				t.Fatalf("%q: %q is not decoded", key, n)
 			}
-			got += text
+			got.WriteString(text)
 		}
-		if got != key {
-			t.Errorf("%q became %q", key, got)
+		if got.String() != key {
+			t.Errorf("%q became %q", key, got.String())
 		}
 	})
 }

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -44,7 +44,7 @@ func (p *pipe) Write(ctx context.Context, b []byte) error {
 }
 
 func (p *pipe) Close(code int, _ string) error {
-	p.closed.Store(int32(code)) //nolint:gosec // WebSocket codes are small
+	p.closed.Store(int32(code))
 	return nil
 }
 
@@ -59,7 +59,7 @@ func TestPostsToOneConnectionAreSerialised(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range n {
 		wg.Go(func() {
-			if err := r.Post(t.Context(), to("a"), []byte(fmt.Sprint(i))); err != nil {
+			if err := r.Post(t.Context(), to("a"), []byte(strconv.Itoa(i))); err != nil {
 				t.Errorf("post %d: %v", i, err)
 			}
 		})

@@ -33,7 +33,7 @@ func (a *alarms) init(c clock.Clock) {
 func (a *alarms) at(t time.Time, fire func(now time.Time)) {
 	a.mu.Lock()
 	heap.Push(&a.waits, alarm{t, fire})
-	first := a.waits[0].at.Equal(t)
+	first := a.waits.first().at.Equal(t)
 	a.mu.Unlock()
 	if first {
 		select {
@@ -71,9 +71,9 @@ func (a *alarms) take(now time.Time) (due []alarm, next time.Time, some bool) {
 	const most = 256 // so that the end of ctx is seen in a flood
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for len(a.waits) > 0 && len(due) < most {
-		if a.waits[0].at.After(now) {
-			return due, a.waits[0].at, true
+	for a.waits.Len() > 0 && len(due) < most {
+		if a.waits.first().at.After(now) {
+			return due, a.waits.first().at, true
 		}
 		w, _ := heap.Pop(&a.waits).(alarm)
 		due = append(due, w)
@@ -82,24 +82,31 @@ func (a *alarms) take(now time.Time) (due []alarm, next time.Time, some bool) {
 }
 
 // alarmHeap is a min-heap by time.
-type alarmHeap []alarm
+type alarmHeap struct{ list []alarm }
 
-func (h alarmHeap) Len() int           { return len(h) }
-func (h alarmHeap) Less(i, j int) bool { return h[i].at.Before(h[j].at) }
-func (h alarmHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *alarmHeap) first() alarm { return h.list[0] }
+
+// Len implements heap.Interface.
+func (h *alarmHeap) Len() int { return len(h.list) }
+
+// Less implements heap.Interface.
+func (h *alarmHeap) Less(i, j int) bool { return h.list[i].at.Before(h.list[j].at) }
+
+// Swap implements heap.Interface.
+func (h *alarmHeap) Swap(i, j int) { h.list[i], h.list[j] = h.list[j], h.list[i] }
 
 // Push implements heap.Interface.
 func (h *alarmHeap) Push(x any) {
 	if a, ok := x.(alarm); ok {
-		*h = append(*h, a)
+		h.list = append(h.list, a)
 	}
 }
 
 // Pop implements heap.Interface.
 func (h *alarmHeap) Pop() any {
-	old := *h
-	last := old[len(old)-1]
-	old[len(old)-1] = alarm{}
-	*h = old[:len(old)-1]
+	end := len(h.list) - 1
+	last := h.list[end]
+	h.list[end] = alarm{}
+	h.list = h.list[:end]
 	return last
 }

@@ -28,8 +28,8 @@ func newCommitter(db *bbolt.DB) *committer {
 	return &committer{db: db, turn: make(chan struct{}, 1)}
 }
 
-// do returns when write is on disk. If ctx ends first it may get there anyhow. A
-// write that fails fails its batch, so writes fail only where bbolt itself does.
+// do returns when write is on disk. If ctx ends first it may get there anyhow. An
+// error of one write is that of its whole batch, so only bbolt's own are returned.
 func (c *committer) do(ctx context.Context, write func(*bbolt.Tx) error) error {
 	c.mu.Lock()
 	first := c.open == nil

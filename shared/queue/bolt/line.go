@@ -36,9 +36,8 @@ type line struct {
 	aging  bool // an alarm to prune seen is set
 	ready  fifo[*group]
 	busy   int
-	ctx    context.Context // of Run; only the handlers' own
-	handle queue.Handler   // nil while nothing runs
-	wg     *sync.WaitGroup
+	begin  func(*group) // starts a handler for the group; nil while nothing runs
+	ending func() bool  // Run's context is over
 }
 
 func newLine(q *Queue, def queue.Def) *line {
@@ -100,14 +99,15 @@ func (l *line) due(g *group) {
 func (l *line) start(ctx context.Context, h queue.Handler, wg *sync.WaitGroup) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.ctx, l.handle, l.wg = ctx, h, wg
+	l.begin = func(g *group) { wg.Go(func() { l.work(ctx, h, g) }) }
+	l.ending = func() bool { return ctx.Err() != nil }
 	l.dispatch()
 }
 
 func (l *line) stop() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.ctx, l.handle, l.wg = nil, nil, nil
+	l.begin = nil
 }
 
 // dispatch begins handlers while there is work and a free one. Called under mu.
@@ -118,14 +118,13 @@ func (l *line) dispatch() {
 			return
 		}
 		l.busy++
-		ctx, h := l.ctx, l.handle
-		l.wg.Go(func() { l.work(ctx, h, g) })
+		l.begin(g)
 	}
 }
 
 // take gives the next ready group, unless Run is ending. Called under mu.
 func (l *line) take() (*group, bool) {
-	if l.handle == nil || l.ctx.Err() != nil {
+	if l.begin == nil || l.ending() {
 		return nil, false
 	}
 	return l.ready.pop()
@@ -185,8 +184,7 @@ func (l *line) settle(ctx context.Context, g *group, m message, err error) (*gro
 // It touches the disk, so the group stays in its handler's hands meanwhile.
 func (l *line) fail(m message, err error) bool {
 	log := l.q.cfg.Log.With("lane", string(l.def.Lane), "message", m.ID, "receives", m.Receives)
-	var p *queue.PanicError
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*queue.PanicError](err); ok {
 		log = log.With("stack", string(p.Stack))
 	}
 	if m.Receives < l.def.MaxReceives {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -20,80 +21,82 @@ func TestRandomFailuresKeepOrderAndCap(t *testing.T) {
 	t.Parallel()
 	for range 4 {
 		seed := rand.Uint64()
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) { randomFailures(t, seed) })
+			synctest.Test(t, randomFailures(seed))
 		})
 	}
 }
 
-func randomFailures(t *testing.T, seed uint64) {
-	const groups, perGroup, handlers, receives = 50, 20, 7, 3
-	rng := rand.New(rand.NewPCG(seed, 1))
-	q := open(t, Config{
-		Visibility: 3 * time.Second,
-		Lanes:      []queue.Def{{Lane: queue.Main, Concurrency: handlers, MaxReceives: receives}},
-	})
-	var mu sync.Mutex // guards all below, and rng
-	next := make(map[string]int)
-	inGroup := make(map[string]bool)
-	busy, most, dead := 0, 0, 0
-	handler := func(_ context.Context, m queue.Message) error {
-		mu.Lock()
-		if inGroup[m.Group] {
-			t.Errorf("two handlers in group %s", m.Group)
-		}
-		if want := fmt.Sprint(next[m.Group]); string(m.Body) != want {
-			t.Errorf("group %s: got message %s, want %s", m.Group, m.Body, want)
-		}
-		inGroup[m.Group] = true
-		busy++
-		most = max(most, busy)
-		took, outcome := time.Duration(rng.IntN(2000))*time.Millisecond, rng.IntN(4)
-		mu.Unlock()
+func randomFailures(seed uint64) func(*testing.T) {
+	return func(t *testing.T) {
+		const groups, perGroup, handlers, receives = 50, 20, 7, 3
+		rng := rand.New(rand.NewPCG(seed, 1))
+		q := open(t, Config{
+			Visibility: 3 * time.Second,
+			Lanes:      []queue.Def{{Lane: queue.Main, Concurrency: handlers, MaxReceives: receives}},
+		})
+		var mu sync.Mutex // guards all below, and rng
+		next := make(map[string]int)
+		inGroup := make(map[string]bool)
+		busy, most, dead := 0, 0, 0
+		handler := func(_ context.Context, m queue.Message) error {
+			mu.Lock()
+			if inGroup[m.Group] {
+				t.Errorf("two handlers in group %s", m.Group)
+			}
+			if want := strconv.Itoa(next[m.Group]); string(m.Body) != want {
+				t.Errorf("group %s: got message %s, want %s", m.Group, m.Body, want)
+			}
+			inGroup[m.Group] = true
+			busy++
+			most = max(most, busy)
+			took, outcome := time.Duration(rng.IntN(2000))*time.Millisecond, rng.IntN(4)
+			mu.Unlock()
 
-		advance(took)
+			advance(took)
 
-		mu.Lock()
-		defer mu.Unlock()
-		inGroup[m.Group] = false
-		busy--
-		if outcome < 2 && m.Receives == receives {
-			dead++
+			mu.Lock()
+			defer mu.Unlock()
+			inGroup[m.Group] = false
+			busy--
+			if outcome < 2 && m.Receives == receives {
+				dead++
+			}
+			if outcome >= 2 || m.Receives == receives {
+				next[m.Group]++
+			}
+			switch outcome {
+			case 0:
+				return errors.New("no")
+			case 1:
+				panic("no")
+			}
+			return nil
 		}
-		if outcome >= 2 || m.Receives == receives {
-			next[m.Group]++
-		}
-		switch outcome {
-		case 0:
-			return errors.New("no")
-		case 1:
-			panic("no")
-		}
-		return nil
-	}
-	stop := run(t, q, handler, nil)
-	for i := range perGroup {
-		for g := range groups {
-			if err := q.Send(t.Context(), queue.Main, fmt.Sprint("g", g), fmt.Sprint(i), []byte(fmt.Sprint(i))); err != nil {
-				t.Fatal(err)
+		stop := run(t, q, handler, nil)
+		for i := range perGroup {
+			for g := range groups {
+				if err := q.Send(t.Context(), queue.Main, fmt.Sprint("g", g), strconv.Itoa(i), []byte(strconv.Itoa(i))); err != nil {
+					t.Fatal(err)
+				}
 			}
 		}
-	}
-	advance(24 * time.Hour)
-	stop()
-	letters, err := q.DeadLetters(t.Context(), queue.Main, groups*perGroup)
-	if err != nil || len(letters) != dead {
-		t.Errorf("%d dead letters, want %d, %v", len(letters), dead, err)
-	}
-	closeQueue(t, q)
-	for g := range groups {
-		if n := next[fmt.Sprint("g", g)]; n != perGroup {
-			t.Errorf("group %d: %d of %d messages", g, n, perGroup)
+		advance(24 * time.Hour)
+		stop()
+		letters, err := q.DeadLetters(t.Context(), queue.Main, groups*perGroup)
+		if err != nil || len(letters) != dead {
+			t.Errorf("%d dead letters, want %d, %v", len(letters), dead, err)
 		}
-	}
-	if most != handlers {
-		t.Errorf("at most %d handlers at once, want %d", most, handlers)
+		closeQueue(t, q)
+		for g := range groups {
+			if n := next[fmt.Sprint("g", g)]; n != perGroup {
+				t.Errorf("group %d: %d of %d messages", g, n, perGroup)
+			}
+		}
+		if most != handlers {
+			t.Errorf("at most %d handlers at once, want %d", most, handlers)
+		}
 	}
 }
 
@@ -112,7 +115,7 @@ func TestAHundredThousandGroups(t *testing.T) {
 		}, nil)
 		start := time.Now()
 		for g := range groups {
-			if err := q.Send(t.Context(), queue.Main, fmt.Sprint(g), "1", []byte("x")); err != nil {
+			if err := q.Send(t.Context(), queue.Main, strconv.Itoa(g), "1", []byte("x")); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -142,7 +145,7 @@ func TestTimersOfManyCallersShareCommits(t *testing.T) {
 		var wg sync.WaitGroup
 		for i := range n {
 			wg.Go(func() {
-				if err := q.After(t.Context(), time.Duration(i)*time.Millisecond, []byte(fmt.Sprint(i))); err != nil {
+				if err := q.After(t.Context(), time.Duration(i)*time.Millisecond, []byte(strconv.Itoa(i))); err != nil {
 					t.Error(err)
 				}
 			})
@@ -156,7 +159,7 @@ func TestTimersOfManyCallersShareCommits(t *testing.T) {
 		advance(time.Minute)
 		stop()
 		for i := range n {
-			at, ok := fired.Load(fmt.Sprint(i))
+			at, ok := fired.Load(strconv.Itoa(i))
 			if !ok {
 				t.Fatalf("timer %d never fired", i)
 			}
@@ -183,7 +186,7 @@ func BenchmarkSendToHandler(b *testing.B) {
 		}, nil)
 	}()
 	for i := 0; b.Loop(); i++ {
-		if err := q.Send(ctx, queue.Main, "g", fmt.Sprint(i), []byte("x")); err != nil {
+		if err := q.Send(ctx, queue.Main, "g", strconv.Itoa(i), []byte("x")); err != nil {
 			b.Fatal(err)
 		}
 		<-began
