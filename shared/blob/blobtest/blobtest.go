@@ -264,7 +264,7 @@ func (t check) counted() {
 	if err := s.Put(ctx, key, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.PutNew(ctx, key, nil); !errors.Is(err, blob.ErrExists) {
+	if err := s.PutNew(ctx, key+"2", nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.List(ctx, prefix, "", 1); err != nil {
