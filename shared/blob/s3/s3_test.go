@@ -74,7 +74,7 @@ func TestPutNewWhoseAnswerIsLostIsNotTakenBySomebodyElse(t *testing.T) {
 			}
 			if lost && err == nil {
 				_ = resp.Body.Close()
-				return nil, &lostAnswer{}
+				return nil, &lostAnswerError{}
 			}
 			return resp, err
 		})
@@ -95,12 +95,12 @@ type doer func(*http.Request) (*http.Response, error)
 
 func (d doer) Do(r *http.Request) (*http.Response, error) { return d(r) }
 
-// lostAnswer looks to the SDK like a connection that broke.
-type lostAnswer struct{}
+// lostAnswerError looks to the SDK like a connection that broke.
+type lostAnswerError struct{}
 
-func (*lostAnswer) Error() string   { return "connection reset" }
-func (*lostAnswer) Timeout() bool   { return true }
-func (*lostAnswer) Temporary() bool { return true }
+func (*lostAnswerError) Error() string   { return "connection reset" }
+func (*lostAnswerError) Timeout() bool   { return true }
+func (*lostAnswerError) Temporary() bool { return true }
 
 // server answers every request with a status and an S3 error code, or with a
 // body where there is no code.
@@ -133,24 +133,24 @@ func server(t *testing.T, status int, code, body string) *s3.Store {
 
 func TestAnswersBecomeErrorsOfThePort(t *testing.T) {
 	t.Parallel()
-	all := []error{blob.ErrNotFound, blob.ErrInvalid, blob.ErrTooLarge, blob.ErrExists}
+	all := map[string]error{"not found": blob.ErrNotFound, "invalid": blob.ErrInvalid, "too large": blob.ErrTooLarge, "exists": blob.ErrExists}
 	for _, c := range []struct {
 		status int
 		code   string
-		want   error // nil: an error that is none of the port's
+		want   string // empty: an error that is none of the port's
 	}{
-		{404, "NoSuchKey", blob.ErrNotFound},
-		{404, "", blob.ErrNotFound},
-		{404, "NoSuchBucket", nil},
-		{412, "PreconditionFailed", blob.ErrExists},
-		{412, "", blob.ErrExists},
-		{409, "ConditionalRequestConflict", nil},
-		{400, "EntityTooLarge", blob.ErrTooLarge},
-		{413, "", blob.ErrTooLarge},
-		{400, "KeyTooLongError", blob.ErrInvalid},
-		{403, "AccessDenied", nil},
-		{500, "InternalError", nil},
-		{503, "SlowDown", nil},
+		{404, "NoSuchKey", "not found"},
+		{404, "", "not found"},
+		{404, "NoSuchBucket", ""},
+		{412, "PreconditionFailed", "exists"},
+		{412, "", "exists"},
+		{409, "ConditionalRequestConflict", ""},
+		{400, "EntityTooLarge", "too large"},
+		{413, "", "too large"},
+		{400, "KeyTooLongError", "invalid"},
+		{403, "AccessDenied", ""},
+		{500, "InternalError", ""},
+		{503, "SlowDown", ""},
 	} {
 		t.Run(fmt.Sprint(c.status, c.code), func(t *testing.T) {
 			t.Parallel()
@@ -162,9 +162,9 @@ func TestAnswersBecomeErrorsOfThePort(t *testing.T) {
 				if err == nil {
 					t.Errorf("%s: no error", what)
 				}
-				for _, e := range all {
-					if errors.Is(err, e) != (e == c.want) {
-						t.Errorf("%s: %v, want %v", what, err, c.want)
+				for name, e := range all {
+					if errors.Is(err, e) != (name == c.want) {
+						t.Errorf("%s: %v, want %q", what, err, c.want)
 					}
 				}
 			}
