@@ -25,7 +25,8 @@ func Args(text string) json.RawMessage {
 	return b
 }
 
-// ArgsText is the inverse of Args: what the model wrote.
+// ArgsText is what the model wrote, as Args took it. (A JSON string that the model
+// itself wrote loses its quotes: no schema of arguments takes one anyway.)
 func ArgsText(args json.RawMessage) string {
 	t := bytes.TrimSpace(args)
 	if len(t) == 0 {
