@@ -57,7 +57,8 @@ type Config struct {
 	ConnectRate  int                // new connections a second; the burst is twice that
 	AlarmMail    string             // empty: alarms reach the topic only
 	Retain       bool               // keep the data when the stack goes, and guard it against deletion
-	Emulator     bool               // deploy with the caller's own keys, to an endpoint without TLS
+	Emulator     bool               // deploy with the caller's own keys, to an endpoint that stands in for AWS
+	TwoWay       bool               // replies go out as route responses; false for an endpoint that knows no such resource
 	Model        string             // as in LANEWAY_MODEL; empty: the first provider that has a key
 	LogLevel     string             // debug, info, warn or error
 	Assets       string             // folder of <architecture>/<function>.zip, from where the app runs
@@ -93,7 +94,7 @@ func defaults() Config {
 			Scheduler: {MemoryMB: 256, TimeoutSeconds: 30},
 			Watchdog:  {MemoryMB: 256, TimeoutSeconds: 60},
 		},
-		LogDays: 30, UploadDays: 7, ConnectRate: 50, Retain: true, LogLevel: "info", Assets: "dist",
+		LogDays: 30, UploadDays: 7, ConnectRate: 50, Retain: true, TwoWay: true, LogLevel: "info", Assets: "dist",
 	}
 	for _, d := range queue.Definitions() {
 		c.Lanes[d.Lane] = d.Concurrency
@@ -147,6 +148,7 @@ func (c *Config) keys() map[string]func(string) error {
 		"alarm.mail":   optional(address(&c.AlarmMail)),
 		"removal":      choice(func(v string) { c.Retain = v == "retain" }, "retain", "destroy"),
 		"emulator":     choice(func(v string) { c.Emulator = v == "true" }, "true", "false"),
+		"two.way":      choice(func(v string) { c.TwoWay = v == "true" }, "true", "false"),
 		"model":        optional(pattern(&c.Model, modelPattern, "demo or <anthropic|openai|bedrock>/<model id>, or empty")),
 		"assets":       pattern(&c.Assets, regexp.MustCompile(`.`), "a folder"),
 		"log.level":    choice(func(v string) { c.LogLevel = v }, "debug", "info", "warn", "error"),

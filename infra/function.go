@@ -101,7 +101,7 @@ func (p *Parts) environment(name string) *map[string]*string {
 		env[EnvModel] = p.Config.Model
 	}
 	if g.secret {
-		env[EnvSecret] = *p.Secrets.Keys.SecretArn()
+		env[EnvSecret] = p.Secrets.ARN
 	}
 	if g.schedules {
 		env[EnvScheduleGroup] = p.Schedule.Group

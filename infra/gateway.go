@@ -60,7 +60,7 @@ func (f *Front) Answer(parts *Parts) {
 	}{
 		{"$connect", "connect", false},
 		{"$disconnect", "disconnect", false},
-		{"$default", "default", true},
+		{"$default", "default", parts.Config.TwoWay},
 	} {
 		r := f.API.AddRoute(jsii.String(route.key), &awsapigatewayv2.WebSocketRouteOptions{
 			Integration:    awsapigatewayv2integrations.NewWebSocketLambdaIntegration(jsii.String(route.name), f.Gateway.Function, nil),

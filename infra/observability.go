@@ -1,16 +1,13 @@
 package main
 
 import (
-	"maps"
-	"slices"
-	"strings"
-
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatch"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatchactions"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awssns"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awssnssubscriptions"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awssqs"
 	"github.com/aws/constructs-go/constructs/v10"
 	"github.com/aws/jsii-runtime-go"
 
@@ -19,8 +16,8 @@ import (
 
 // Observability is a dashboard, the alarms, and the topic that they go to.
 //
-// CloudWatch bills an alarm by the metrics it looks at, so there is one alarm for
-// each thing that somebody would do something about, not one for each resource.
+// Each alarm looks at one metric, which is also what CloudWatch bills: an alarm over
+// a sum would cost as much as one for each of its parts, and say less.
 type Observability struct {
 	scope  constructs.Construct
 	Topic  awssns.Topic
@@ -88,52 +85,49 @@ type alarm struct {
 }
 
 func (o Observability) alarms(parts *Parts, f map[string]Function) []alarm {
-	ages := map[string]awscloudwatch.IMetric{}
-	for _, d := range queue.Definitions() {
-		ages[string(d.Lane)] = parts.Lanes.Queues[d.Lane].MetricApproximateAgeOfOldestMessage(each("Maximum"))
-	}
-	return []alarm{
+	out := []alarm{
 		{
-			"lane-age", "A wake-up waits for ten minutes: the lane's cap or the account's concurrency is used up, or the runner fails.",
-			expression("MAX", ages), 600, 5,
-		},
-		{
-			"timer-age", "Timers are late by a minute: challenges and answers to waits come late. Look at the notifier's log.",
+			"timers-age", "Timers are late by a minute: challenges and answers to waits come late. Look at the notifier's log.",
 			parts.Timers.Queue.MetricApproximateAgeOfOldestMessage(each("Maximum")), 60, 3,
 		},
 		{
-			"dead-letters", "A message failed too often and was put aside. The run it belongs to is found by the watchdog; the message says which.",
-			expression("SUM", map[string]awscloudwatch.IMetric{
-				"lanes":     parts.Lanes.Dead.MetricApproximateNumberOfMessagesVisible(each("Maximum")),
-				"timers":    parts.Timers.Dead.MetricApproximateNumberOfMessagesVisible(each("Maximum")),
-				"schedules": parts.Schedule.Dead.MetricApproximateNumberOfMessagesVisible(each("Maximum")),
-			}), 1, 1,
-		},
-		{
-			"stuck-sessions", "Sweeps keep finding sessions with work and nobody at it: waking them does not help.",
+			"stuck-sessions", "Sweeps keep finding sessions with work and nobody at it: waking them does not help. Look at the watchdog's log.",
 			o.own(MetricStuck, "Maximum"), 1, 5,
-		},
-		{
-			"errors", "Invocations fail. A failed one is tried again, so no run is lost by it yet.",
-			expression("SUM", map[string]awscloudwatch.IMetric{
-				Runner:    f[Runner].MetricErrors(each("Sum")),
-				Notifier:  f[Notifier].MetricErrors(each("Sum")),
-				Scheduler: f[Scheduler].MetricErrors(each("Sum")),
-				Watchdog:  f[Watchdog].MetricErrors(each("Sum")),
-			}), 5, 5,
-		},
-		{
-			"throttles", "The account's concurrency is used up: runs start late.",
-			expression("SUM", map[string]awscloudwatch.IMetric{
-				Runner:   f[Runner].MetricThrottles(each("Sum")),
-				Notifier: f[Notifier].MetricThrottles(each("Sum")),
-			}), 5, 5,
 		},
 		{
 			"integration-errors", "Frames are not answered: the gateway function fails, is throttled or takes longer than 29 s.",
 			o.api(parts, "IntegrationError", "Sum"), 5, 5,
 		},
 	}
+	for _, d := range queue.Definitions() {
+		out = append(out, alarm{
+			string(d.Lane) + "-age", "A wake-up waits for ten minutes: the lane's cap or the account's concurrency is used up, or the runner fails.",
+			parts.Lanes.Queues[d.Lane].MetricApproximateAgeOfOldestMessage(each("Maximum")), 600, 5,
+		})
+	}
+	for _, dead := range []struct {
+		name  string
+		queue awssqs.Queue
+	}{{"lanes", parts.Lanes.Dead}, {"timers", parts.Timers.Dead}, {"schedules", parts.Schedule.Dead}} {
+		out = append(out, alarm{
+			dead.name + "-dead", "A message failed too often and was put aside. Its body says which session it was for; the watchdog wakes that by itself.",
+			dead.queue.MetricApproximateNumberOfMessagesVisible(each("Maximum")), 1, 1,
+		})
+	}
+	// The gateway's failures are counted by API Gateway, as integration errors.
+	for _, name := range []string{Runner, Notifier, Scheduler, Watchdog} {
+		out = append(out, alarm{
+			name + "-errors", "Invocations keep failing. A failed one is tried again, so nothing is lost by it yet. Look at the function's log.",
+			f[name].MetricErrors(each("Sum")), 3, 5,
+		})
+	}
+	for _, name := range []string{Runner, Notifier} {
+		out = append(out, alarm{
+			name + "-throttles", "The account's concurrency is used up: work starts late. Ask for a higher quota or lower the lanes' caps.",
+			f[name].MetricThrottles(each("Sum")), 5, 5,
+		})
+	}
+	return out
 }
 
 func (o Observability) add(a alarm) {
@@ -216,15 +210,6 @@ func (o Observability) newDashboard(parts *Parts, f map[string]Function) {
 func graph(title string, metrics []awscloudwatch.IMetric) awscloudwatch.IWidget {
 	return awscloudwatch.NewGraphWidget(&awscloudwatch.GraphWidgetProps{
 		Title: jsii.String(title), Width: jsii.Number(12), Height: jsii.Number(6), Left: &metrics,
-	})
-}
-
-// expression is one value out of several metrics, whose names must be such as a
-// formula can hold: letters and digits, the first in lower case.
-func expression(function string, metrics map[string]awscloudwatch.IMetric) awscloudwatch.IMetric {
-	formula := function + "([" + strings.Join(slices.Sorted(maps.Keys(metrics)), ",") + "])"
-	return awscloudwatch.NewMathExpression(&awscloudwatch.MathExpressionProps{
-		Expression: jsii.String(formula), UsingMetrics: &metrics, Period: minute(),
 	})
 }
 

@@ -49,10 +49,15 @@ func (p *Parts) entitle(role awsiam.Role, g grant) {
 		)
 	}
 	if g.secret {
-		allow(role, secretActions, *p.Secrets.Keys.SecretArn())
+		allow(role, secretActions, p.Secrets.ARN)
 	}
 	if g.schedules {
-		allow(role, scheduleActions, arn(p.Front.scope, "scheduler", "schedule", p.Schedule.Group+"/*", awscdk.ArnFormat_SLASH_RESOURCE_NAME))
+		schedules := []string{arn(p.Front.scope, "scheduler", "schedule", p.Schedule.Group+"/*", awscdk.ArnFormat_SLASH_RESOURCE_NAME)}
+		if p.Config.Emulator {
+			// MiniStack judges a schedule as one of this group, whatever its group.
+			schedules = append(schedules, arn(p.Front.scope, "scheduler", "schedule", "default/*", awscdk.ArnFormat_SLASH_RESOURCE_NAME))
+		}
+		allow(role, scheduleActions, schedules...)
 		role.AddToPolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{
 			Actions:   list(passActions),
 			Resources: &[]*string{p.Schedule.Role.RoleArn()},

@@ -13,18 +13,22 @@ import (
 // in many places; the operator fills it in. It goes with the stack.
 type Secrets struct {
 	scope constructs.Construct
-	Keys  awssecretsmanager.Secret
+	ARN   string
 }
 
 // NewSecrets builds it. It has no fixed name: a deleted secret holds its name for
 // up to 30 days, and a new stack must not have to wait for that.
 func NewSecrets(scope constructs.Construct, c Config) Secrets {
 	s := Secrets{scope: constructs.NewConstruct(scope, jsii.String("Secrets"))}
-	s.Keys = awssecretsmanager.NewSecret(s.scope, jsii.String("keys"), &awssecretsmanager.SecretProps{
+	keys := awssecretsmanager.NewSecret(s.scope, jsii.String("keys"), &awssecretsmanager.SecretProps{
 		Description:       jsii.String("Model providers' keys of " + c.Name + ", a JSON object"),
 		SecretStringValue: awscdk.SecretValue_UnsafePlainText(jsii.String("{}")),
 		RemovalPolicy:     awscdk.RemovalPolicy_DESTROY,
 	})
-	suppress(s.Keys, "AwsSolutions-SMG4", "The keys are issued by model providers, none of which offers a rotation that a function could carry out. A new value is read by every process that starts after it.")
+	suppress(keys, "AwsSolutions-SMG4", "The keys are issued by model providers, none of which offers a rotation that a function could carry out. A new value is read by every process that starts after it.")
+	s.ARN = *keys.SecretArn()
+	if raw, ok := keys.Node().DefaultChild().(awssecretsmanager.CfnSecret); ok {
+		s.ARN = *raw.AttrId() // the same on AWS; MiniStack gives a name for the other
+	}
 	return s
 }

@@ -41,13 +41,16 @@ func NewStack(scope constructs.Construct, c Config) awscdk.Stack {
 	parts.Schedule.Listen(parts)
 	watchdog := NewWatchdog(stack, parts)
 	NewObservability(stack, parts, runner, watchdog)
+	if c.Emulator {
+		suppressOnEndpoint(stack)
+	}
 	for name, value := range map[string]*string{
 		"Url":         jsii.String(parts.Front.URL),
 		"ApiId":       parts.Front.API.ApiId(),
 		"Stage":       jsii.String(c.Stage),
 		"TablePrefix": jsii.String(parts.Storage.Prefix),
 		"BlobBucket":  parts.Storage.Bucket.BucketName(),
-		"SecretArn":   parts.Secrets.Keys.SecretArn(),
+		"SecretArn":   jsii.String(parts.Secrets.ARN),
 	} {
 		awscdk.NewCfnOutput(stack, jsii.String(name), &awscdk.CfnOutputProps{Value: value})
 	}
