@@ -53,6 +53,18 @@ func (s *Service) StopRun(ctx context.Context, q Stop) (bool, error) {
 				return true, s.Nudge(ctx, m, "abort", "abort/"+s.NewID())
 			}
 		}
+		if st.State == run.Steered {
+			ended, err := s.withdraw(ctx, st, q.Reason)
+			if err != nil {
+				return false, err
+			}
+			if ended {
+				return true, s.Nudge(ctx, m, "abort", "abort/"+s.NewID())
+			}
+		}
+		if st.State == run.Delivered {
+			return false, nil // part of another run's turn now
+		}
 		if m.Active != r.Run {
 			continue // between two places: look again
 		}

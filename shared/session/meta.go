@@ -44,6 +44,10 @@ const (
 	AttrSubRev    = "sub"   // grows when someone subscribes while a run is active
 	AttrUpdated   = "upd"   // ms of the last terminal or accept
 	AttrCreated   = "crt"
+	AttrLastRun   = "lrun" // short id of the last run that ended
+	AttrLastEnd   = "lend" // how it ended: ok, error, aborted, timeout
+	AttrTokensIn  = "tin"  // tokens of all runs
+	AttrTokensOut = "tout"
 	AttrActivePK  = "activePk"
 	AttrActiveSK  = "activeSk"
 	AttrRecentPK  = "recentPk"
@@ -86,6 +90,9 @@ type Meta struct {
 	Stops             map[string]int64
 	SubRev            int64
 	Updated, Created  int64
+	LastRun, LastEnd  string
+	TokensIn          int64
+	TokensOut         int64
 	Busy              bool // has the key of the active index
 }
 
@@ -104,6 +111,7 @@ func DecodeMeta(ref Ref, it *table.Item) Meta {
 	m.Seq, m.MailSeq, m.MailN = a.Int(AttrSeq), a.Int(AttrMailSeq), a.Int(AttrMailN)
 	m.Cancel, m.CancelWhy, m.Cutoff, m.CutWhy = a.Str(AttrCancel), a.Str(AttrCancelWhy), a.Int(AttrCutoff), a.Str(AttrCutWhy)
 	m.SubRev, m.Updated, m.Created = a.Int(AttrSubRev), a.Int(AttrUpdated), a.Int(AttrCreated)
+	m.LastRun, m.LastEnd, m.TokensIn, m.TokensOut = a.Str(AttrLastRun), a.Str(AttrLastEnd), a.Int(AttrTokensIn), a.Int(AttrTokensOut)
 	m.Busy = a.Str(AttrActivePK) != ""
 	m.Unsettled = a.StrSet(AttrUnsettled)
 	for k, v := range a.MapOf(AttrPending) {

@@ -1,0 +1,153 @@
+package lane
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"laneway/shared/queue"
+	"laneway/shared/run"
+	"laneway/shared/session"
+	"laneway/shared/table"
+)
+
+// Mail is a message in a session's mailbox: it was steered into the active run and
+// has not been written into its transcript.
+type Mail struct {
+	Seq int64  // accept sequence of its own
+	Run string // short id of its own
+}
+
+const (
+	attrMailRun  = "run"
+	attrMailInto = "into"
+)
+
+// Steer puts a message into the active run's mailbox, in one transaction that
+// fails where that run has ended or is to end, or where others wait: nothing
+// overtakes. steered is false then, and the caller accepts the message as a run; a
+// known key is answered as by Accept.
+func (s *Service) Steer(ctx context.Context, c Call) (acc Accepted, steered bool, err error) {
+	st := &c.Run
+	ref := session.Ref{Tenant: st.Tenant, Key: st.SessionKey}
+	st.State, st.AcceptedAt, st.WriteID = run.Steered, s.Clock.Now().UnixMilli(), s.NewID()
+	if st.Lane == "" {
+		st.Lane = string(queue.Main)
+	}
+	m, err := session.LoadMeta(ctx, s.Store, ref)
+	if err != nil {
+		return Accepted{}, false, err
+	}
+	for range 2 * session.MaxPending {
+		at, stopped := m.Stops[c.ConnectionID]
+		if m.Active == "" || m.Marked() || len(m.Pending) > 0 || stopped && c.FrameAt > 0 && at >= c.FrameAt {
+			return Accepted{}, false, nil
+		}
+		st.Seq, st.Into = m.Seq+1, m.Active
+		st.Disposition = run.Disposition{Kind: "steered", RunID: m.Active}
+		ops, err := steerOps(ref, m, st)
+		if err != nil {
+			return Accepted{}, false, err
+		}
+		err = s.write(ctx, ops...)
+		ce, failed := table.Failed(err)
+		switch {
+		case err == nil:
+			return Accepted{Status: *st}, true, nil
+		case failed && ce.Op == 0 && ce.Found != nil:
+			acc, err = s.known(ctx, c, ref, *ce.Found)
+			return acc, true, err
+		case failed && ce.Op == 2:
+			m = session.DecodeMeta(ref, ce.Found)
+		case failed:
+			return Accepted{}, false, fmt.Errorf("steer: mailbox place is taken: %w", err)
+		default:
+			return Accepted{}, false, err
+		}
+	}
+	return Accepted{}, false, ErrUnavailable
+}
+
+func steerOps(ref session.Ref, m session.Meta, st *run.Status) ([]table.Op, error) {
+	item, err := st.Item()
+	if err != nil {
+		return nil, err
+	}
+	return []table.Op{
+		{Kind: table.Put, Key: st.StatusKey(), Item: item, If: table.NotExists()},
+		{Kind: table.Put, Key: ref.MailKey(st.Seq), If: table.NotExists(), Item: table.Attrs{attrMailRun: st.Ref.Run, attrMailInto: m.Active}},
+		{
+			Kind: table.Update, Key: ref.MetaKey(),
+			If: table.All(
+				table.Equal(table.P(session.AttrActive), m.Active),
+				table.Equal(table.P(session.AttrSeq), m.Seq),
+				table.Equal(table.P(session.AttrPendingN), int64(0)),
+				table.Lacks(table.P(session.AttrCancel)),
+				table.Any(table.Lacks(table.P(session.AttrCutoff)), table.Less(table.P(session.AttrCutoff), m.ActiveSeq))),
+			Set: []table.SetOp{
+				{Path: table.P(session.AttrSeq), Value: st.Seq},
+				{Path: table.P(session.AttrMailSeq), Value: st.Seq},
+				{Path: table.P(session.AttrUpdated), Value: st.AcceptedAt},
+			},
+			Add: []table.AddOp{{Path: table.P(session.AttrMailN), N: 1}},
+		},
+	}, nil
+}
+
+// Mailbox lists what is undelivered, in accept order.
+func Mailbox(ctx context.Context, t table.Store, ref session.Ref) ([]Mail, error) {
+	var out []Mail
+	q := table.Query{Table: table.Sessions, PK: ref.PK(), From: "IN#", To: "IN$"}
+	for {
+		page, err := t.Query(ctx, q)
+		if err != nil {
+			return nil, fmt.Errorf("read mailbox: %w", err)
+		}
+		for _, it := range page.Items {
+			var seq int64
+			if _, err := fmt.Sscanf(it.Key.SK, "IN#%d", &seq); err != nil {
+				return nil, fmt.Errorf("mailbox key %q: %w", it.Key.SK, err)
+			}
+			out = append(out, Mail{seq, it.Attrs.Str(attrMailRun)})
+		}
+		if page.Next == "" {
+			return out, nil
+		}
+		q.After = page.Next
+	}
+}
+
+// withdraw ends a steered message that was not delivered (C7).
+func (s *Service) withdraw(ctx context.Context, st run.Status, reason string) (bool, error) {
+	ref := session.Ref{Tenant: st.Tenant, Key: st.SessionKey}
+	body, err := json.Marshal(stopped(reason))
+	if err != nil {
+		return false, err
+	}
+	now := s.Clock.Now()
+	err = s.write(ctx,
+		table.Op{Kind: table.Delete, Key: ref.MailKey(st.Seq), If: table.Exists()},
+		table.Op{
+			Kind: table.Update, Key: ref.MetaKey(), If: table.Exists(),
+			Set: []table.SetOp{
+				{Path: table.P(session.AttrActivePK), Value: ref.ActivePK()},
+				{Path: table.P(session.AttrActiveSK), Value: ref.PK()},
+			},
+			Add:   []table.AddOp{{Path: table.P(session.AttrMailN), N: -1}},
+			AddTo: []table.MemberOp{{Attr: session.AttrUnsettled, Members: table.Set{st.Ref.Run}}},
+		},
+		table.Op{
+			Kind: table.Update, Key: st.StatusKey(), If: table.Equal(table.P(run.AttrState), string(run.Steered)),
+			Set: []table.SetOp{
+				{Path: table.P(run.AttrState), Value: string(run.Ended)},
+				{Path: table.P(run.AttrOutcome), Value: body},
+				{Path: table.P(run.AttrEnded), Value: now.UnixMilli()},
+				{Path: table.P(table.TTLAttr), Value: now.Add(run.Keep).Unix()},
+			},
+		})
+	if errors.Is(err, table.ErrCondition) {
+		return false, nil // delivered meanwhile, or moved back
+	}
+	return err == nil, err
+}

@@ -1,0 +1,218 @@
+package loop
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"time"
+
+	"laneway/shared/clock"
+	"laneway/shared/model"
+	"laneway/shared/model/watch"
+	"laneway/shared/reply"
+	"laneway/shared/transcript"
+)
+
+// answer is a model's message, whole.
+type answer struct {
+	blocks  []model.Block
+	visible string // what clients were shown of its text
+	silent  bool   // nothing but the silent token
+	stop    string
+	usage   model.Usage
+}
+
+func (a *answer) calls() []model.Block {
+	var out []model.Block
+	for _, b := range a.blocks {
+		if b.Type == model.ToolCall {
+			out = append(out, b)
+		}
+	}
+	return out
+}
+
+// ask makes the model call of a step, again where the error is one to recover from
+// on the same model (spec: runtime 7.2). A recovered error leaves nothing behind:
+// text that was shown is replaced.
+func (a *attempt) ask(ctx context.Context) (answer, error) {
+	system, err := a.r.Agents.Prompt(ctx, PromptInput{
+		Scope: a.scope, Model: a.sel, Input: a.st.Input, Thinking: a.thinking(), Tools: a.tools.Specs(), Now: a.r.Clock.Now(),
+	})
+	if err != nil {
+		return answer{}, err
+	}
+	req := model.Request{
+		Model: a.sel.Model, System: system, Messages: transcript.Project(a.rows), Tools: a.tools.ForModel(),
+		Thinking: a.thinking(), SessionKey: a.ref.Hash(),
+	}
+	for {
+		ans, err := a.once(ctx, req)
+		if err == nil {
+			a.retry.Success()
+			return ans, nil
+		}
+		if cause := context.Cause(ctx); cause != nil {
+			return answer{}, cause
+		}
+		var me *model.Error
+		if !errors.As(err, &me) {
+			return answer{}, err
+		}
+		wait, again := a.retry.Next(me, a.itemOn, a.r.Clock.Now())
+		if !again {
+			return answer{}, err
+		}
+		if a.itemOn {
+			a.out.Replace("")
+			a.shown.Reset()
+		}
+		a.out.Emit("run_status", map[string]any{
+			"phase": "retrying", "reason": string(me.Class), "attempt": a.retry.Attempts() + 1, "delayMs": wait.Milliseconds(),
+		})
+		if err := a.pause(ctx, wait); err != nil {
+			return answer{}, err
+		}
+	}
+}
+
+func (a *attempt) thinking() string {
+	if a.st.Input.Thinking != "" {
+		return a.st.Input.Thinking
+	}
+	return a.entry.ThinkingLevel
+}
+
+// pause waits before a retry, unless the invocation would end meanwhile.
+func (a *attempt) pause(ctx context.Context, d time.Duration) error {
+	if !a.deadline.IsZero() && a.deadline.Sub(a.r.Clock.Now())-d < a.r.StepNeed {
+		return errNoTime
+	}
+	if err := clock.Sleep(ctx, a.r.Clock, d); err != nil {
+		return context.Cause(ctx)
+	}
+	return a.ready(ctx)
+}
+
+// once makes one model call and streams what it gives.
+func (a *attempt) once(ctx context.Context, req model.Request) (answer, error) {
+	if err := a.h.Fresh(); err != nil {
+		return answer{}, err
+	}
+	a.chk.Asked = true
+	if !a.itemOn {
+		a.out.BeginMessage()
+	}
+	a.shown.Reset()
+	var ans answer
+	var raw strings.Builder
+	filter := reply.NewFilter()
+	window := watch.Windows{RunTimeout: a.runWindow(), AgentTimeout: a.r.AgentTimeout, Endpoint: a.sel.Endpoint, Cron: a.st.Lane == "cron"}
+	for part, err := range watch.Idle(ctx, a.r.Clock, window, a.sel.Provider.Stream, req) {
+		switch {
+		case err != nil:
+			return answer{}, err
+		case part.Text != "":
+			raw.WriteString(part.Text)
+			a.show(filter.Push(part.Text))
+		case part.Thinking != "":
+			a.out.Thinking(part.Thinking)
+			ans.think(part.Thinking)
+		case part.ThinkingDone != nil:
+			ans.signed(*part.ThinkingDone)
+		case part.ToolCall != nil:
+			ans.text(&raw)
+			ans.blocks = append(ans.blocks, *part.ToolCall)
+		case part.Usage != nil:
+			ans.usage = *part.Usage
+		case part.Done != nil:
+			ans.stop = part.Done.StopReason
+		}
+	}
+	ans.text(&raw)
+	rest, silent := filter.Flush()
+	a.show(rest)
+	ans.visible, ans.silent = a.shown.String(), silent
+	if len(ans.calls()) == 0 && !ans.silent && strings.TrimSpace(ans.visible) == "" {
+		if ans.stop == "refusal" {
+			return answer{}, &model.Error{Class: model.Format, Message: "The model refused to answer.", Provider: a.sel.Name, Model: a.sel.Model}
+		}
+		return answer{}, &model.Error{Class: model.EmptyResponse, Message: textNoAnswer, Provider: a.sel.Name, Model: a.sel.Model}
+	}
+	if len(ans.calls()) > 0 && ans.stop == "length" {
+		return answer{}, &model.Error{Class: model.Format, Message: "The model's output limit cut a tool call.", Provider: a.sel.Name, Model: a.sel.Model}
+	}
+	return ans, nil
+}
+
+func (a *attempt) show(text string) {
+	if text == "" {
+		return
+	}
+	a.itemOn = true
+	a.shown.WriteString(text)
+	a.out.Text(text)
+}
+
+// runWindow is the explicit budget of the run; 0: none.
+func (a *attempt) runWindow() time.Duration {
+	if a.st.Input.TimeoutMs > 0 {
+		return time.Duration(a.st.Input.TimeoutMs) * time.Millisecond
+	}
+	return 0
+}
+
+// text closes the text block that raw has gathered.
+func (a *answer) text(raw *strings.Builder) {
+	if raw.Len() > 0 {
+		a.blocks = append(a.blocks, model.Block{Type: model.Text, Text: raw.String()})
+		raw.Reset()
+	}
+}
+
+func (a *answer) think(s string) {
+	if n := len(a.blocks); n > 0 && a.blocks[n-1].Type == model.Thinking && a.blocks[n-1].Signature == "" {
+		a.blocks[n-1].Thinking += s
+		return
+	}
+	a.blocks = append(a.blocks, model.Block{Type: model.Thinking, Thinking: s})
+}
+
+// signed puts a provider's whole thinking block in the place of what was gathered.
+func (a *answer) signed(b model.Block) {
+	if n := len(a.blocks); n > 0 && a.blocks[n-1].Type == model.Thinking && a.blocks[n-1].Signature == "" {
+		a.blocks[n-1] = b
+		return
+	}
+	a.blocks = append(a.blocks, b)
+}
+
+// row is the assistant's entry.
+func (a *attempt) row(ans answer) transcript.Entry {
+	stop := ans.stop
+	if len(ans.calls()) > 0 {
+		stop = "toolUse"
+	}
+	for i := range ans.blocks {
+		b := &ans.blocks[i]
+		// Arguments that are no JSON are kept as a string: the row must be JSON.
+		if b.Type == model.ToolCall && !json.Valid(b.Arguments) {
+			b.Arguments, _ = json.Marshal(string(b.Arguments))
+		}
+	}
+	usage := ans.usage
+	return transcript.Entry{
+		ID: a.r.NewID(), Type: transcript.Message, RunID: a.st.RunID, At: a.r.Clock.Now().UnixMilli(),
+		Role: model.Assistant, Content: ans.blocks, StopReason: stop, Usage: &usage,
+		Provider: a.sel.Name, Model: a.sel.Model, Silent: ans.silent,
+	}
+}
+
+// count adds a model call to the run's totals.
+func (a *attempt) count(ans answer) {
+	a.chk.Step++
+	a.chk.Usage = a.chk.Usage.Add(ans.usage)
+	a.chk.LastUsage = ans.usage
+	a.out.Emit("usage", map[string]any{"outputTokens": ans.usage.Output, "inputTokens": ans.usage.Input})
+}

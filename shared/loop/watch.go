@@ -1,0 +1,107 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"laneway/shared/session"
+)
+
+// Why a turn cannot go on.
+var (
+	errRunTimeout   = errors.New("run timed out")
+	errNoTime       = errors.New("too little of the invocation is left for a step")
+	errCut          = errors.New("cut by the end of the invocation")
+	errStalled      = errors.New("the run made no progress in several attempts")
+	errTooManySteps = errors.New("the run took too many steps")
+	errShutdown     = errors.New("the process is shutting down")
+)
+
+// stopError is an abort: somebody asked for it, by mark or cutoff.
+type stopError struct{ why string }
+
+func (e *stopError) Error() string { return "stopped: " + e.why }
+
+func stopReason(m session.Meta) string {
+	why := m.CutWhy
+	if m.Cancel == m.Active {
+		why = m.CancelWhy
+	}
+	if why == "" {
+		why = "rpc"
+	}
+	return why
+}
+
+// watch gives the context of the turn. It ends with a cause: an abort (seen by the
+// claim's poll), the run's time-out, the invocation's end, the loss of the claim.
+// stop ends everything that watch started and waits for it.
+func (a *attempt) watch(ctx context.Context) (context.Context, func()) {
+	wctx, cancel := context.WithCancelCause(a.h.Context())
+	var wg sync.WaitGroup
+	alarm := func(at time.Time, why error) {
+		if at.IsZero() {
+			return
+		}
+		wg.Go(func() {
+			select {
+			case <-a.r.Clock.After(max(at.Sub(a.r.Clock.Now()), 0)):
+				cancel(why)
+			case <-wctx.Done():
+			}
+		})
+	}
+	alarm(a.endOfRun(), errRunTimeout)
+	if !a.deadline.IsZero() {
+		alarm(a.deadline.Add(-a.r.Reserve), errCut)
+	}
+	refresh := make(chan struct{}, 1)
+	subs := a.h.Meta().SubRev
+	a.h.OnChange(func(m session.Meta) {
+		if m.Marked() {
+			cancel(&stopError{stopReason(m)})
+		}
+		if m.SubRev != subs {
+			subs = m.SubRev
+			select {
+			case refresh <- struct{}{}:
+			default:
+			}
+		}
+	})
+	wg.Go(func() {
+		for {
+			select {
+			case <-refresh:
+				if err := a.out.Refresh(wctx); err != nil && wctx.Err() == nil {
+					a.r.Logger.Warn("subscribers not read", "session", a.ref.Hash(), "err", err)
+				}
+			case <-ctx.Done():
+				cancel(errShutdown)
+				return
+			case <-wctx.Done():
+				return
+			}
+		}
+	})
+	return wctx, func() {
+		cancel(context.Canceled)
+		wg.Wait()
+		a.h.OnChange(nil)
+	}
+}
+
+// endOfRun is when the run's budget is over; zero: never. The budget is of
+// execution: it counts from the first claim, waiting in the lane is free.
+func (a *attempt) endOfRun() time.Time {
+	budget := a.r.RunTimeout
+	switch ms := a.st.Input.TimeoutMs; {
+	case ms < 0:
+		return time.Time{}
+	case ms > 0:
+		budget = time.Duration(ms) * time.Millisecond
+	}
+	return time.UnixMilli(a.st.StartedAt).Add(budget)
+}
