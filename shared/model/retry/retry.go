@@ -8,7 +8,9 @@ package retry
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -30,7 +32,7 @@ const (
 	defaultMaxDelay = 60 * time.Second
 )
 
-// Config of a Recovery. The zero value is the table of the specification.
+// Config of a Machine. The zero value is the table of the specification.
 type Config struct {
 	// Base is the first backoff; the longest one is 30 times as long. 0: 1 s.
 	Base time.Duration
@@ -46,8 +48,8 @@ type Config struct {
 	Rand func() float64
 }
 
-// State is what a checkpoint keeps.
-type State struct {
+// state is what a checkpoint keeps.
+type state struct {
 	// Retries so far; a success does not clear it.
 	Retries int `json:"retries,omitempty"`
 	// RateLimitFirst says that the first transient failure was a rate limit.
@@ -60,34 +62,49 @@ type State struct {
 	Idle int `json:"idle,omitempty"`
 }
 
-// Recovery decides for one run on one model. It is not safe for concurrent use: a
+// Machine decides for one run on one model. It is not safe for concurrent use: a
 // run makes one model call at a time.
-type Recovery struct {
+type Machine struct {
 	cfg   Config
-	state State
+	state state
 }
 
 // New begins with nothing spent.
-func New(cfg Config) *Recovery { return Restore(cfg, State{}) }
-
-// Restore goes on from a checkpoint.
-func Restore(cfg Config, s State) *Recovery {
+func New(cfg Config) *Machine {
 	cfg.Base = cmp.Or(cfg.Base, time.Second)
 	cfg.MaxDelay = cmp.Or(cfg.MaxDelay, defaultMaxDelay)
 	if cfg.Rand == nil {
 		cfg.Rand = rand.Float64
 	}
-	return &Recovery{cfg: cfg, state: s}
+	return &Machine{cfg: cfg}
 }
 
-// State is what Restore needs.
-func (r *Recovery) State() State { return r.state }
+// Restore goes on from what State gave; from nothing it begins anew.
+func Restore(cfg Config, saved json.RawMessage) (*Machine, error) {
+	r := New(cfg)
+	if len(saved) == 0 {
+		return r, nil
+	}
+	if err := json.Unmarshal(saved, &r.state); err != nil {
+		return nil, fmt.Errorf("restore the state of retries: %w", err)
+	}
+	return r, nil
+}
+
+// State is what Restore needs; a small JSON object.
+func (r *Machine) State() json.RawMessage {
+	b, err := json.Marshal(r.state)
+	if err != nil { // numbers and booleans always marshal
+		return nil
+	}
+	return b
+}
 
 // Next takes a failure and says whether to call again, and after which delay.
 // hadOutput says that the call gave text or a tool call before it failed; the new
 // call then continues, it does not repeat. A false answer is final for this
 // model: the caller falls back or ends the run.
-func (r *Recovery) Next(err *model.Error, hadOutput bool, now time.Time) (delay time.Duration, again bool) {
+func (r *Machine) Next(err *model.Error, hadOutput bool, now time.Time) (delay time.Duration, again bool) {
 	if err == nil {
 		return 0, false
 	}
@@ -108,7 +125,7 @@ func (r *Recovery) Next(err *model.Error, hadOutput bool, now time.Time) (delay 
 	return 0, false
 }
 
-func (r *Recovery) countIdle(err *model.Error) {
+func (r *Machine) countIdle(err *model.Error) {
 	if errors.Is(err, model.ErrIdle) {
 		r.state.Idle++
 	} else {
@@ -117,7 +134,7 @@ func (r *Recovery) countIdle(err *model.Error) {
 }
 
 // transient decides about failures that time may heal.
-func (r *Recovery) transient(err *model.Error, now time.Time) (time.Duration, bool) {
+func (r *Machine) transient(err *model.Error, now time.Time) (time.Duration, bool) {
 	limited := err.Class == model.RateLimit
 	if r.state.Retries == 0 {
 		r.state.RateLimitFirst = limited
@@ -143,7 +160,7 @@ func (r *Recovery) transient(err *model.Error, now time.Time) (time.Duration, bo
 }
 
 // limit is how many retries there may be in all.
-func (r *Recovery) limit(limited bool) int {
+func (r *Machine) limit(limited bool) int {
 	switch {
 	case r.cfg.MaxRetries < 0:
 		return 0
@@ -159,7 +176,7 @@ func (r *Recovery) limit(limited bool) int {
 
 // backoff is the wait before retry n, which is 1 for the first: doubled each time,
 // capped, times 0.5 to 1.5, and never less than what the provider asked for.
-func (r *Recovery) backoff(n int, floor time.Duration) time.Duration {
+func (r *Machine) backoff(n int, floor time.Duration) time.Duration {
 	longest := capFactor * r.cfg.Base
 	d := longest
 	if n <= 5 { // 2^5 is above the cap
@@ -170,17 +187,19 @@ func (r *Recovery) backoff(n int, floor time.Duration) time.Duration {
 
 // Success tells that a call completed: the window and what counts in a row begin
 // anew, the number of retries does not.
-func (r *Recovery) Success() {
+func (r *Machine) Success() {
 	r.state.WindowStart, r.state.EmptyRetried, r.state.Idle = 0, false, 0
 }
 
 // Broken says that the provider was silent five times in a row without one
 // completed answer: the run ends with idle_timeout_circuit_breaker, and no other
 // model is tried.
-func (r *Recovery) Broken() bool { return r.state.Idle >= idleInARow }
+func (r *Machine) Broken() bool { return r.state.Idle >= idleInARow }
 
-// Attempt is the number of the call that comes after a retry, 2 for the first
-// one, and of how many in all; for the retry line of status events.
-func (r *Recovery) Attempt() (n, of int) {
-	return r.state.Retries + 1, r.limit(r.state.RateLimitFirst) + 1
-}
+// Attempts is how many failed calls were followed by another one, so that the
+// call after the first retry is number Attempts() + 1.
+func (r *Machine) Attempts() int { return r.state.Retries }
+
+// MaxAttempts is how many calls there may be in all, for the retry line of status
+// events.
+func (r *Machine) MaxAttempts() int { return r.limit(r.state.RateLimitFirst) + 1 }

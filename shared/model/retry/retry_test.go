@@ -17,7 +17,7 @@ func fail(c model.Class) *model.Error { return &model.Error{Class: c} }
 
 // count calls Next with the same failure until it says no, while a fake clock
 // passes the delays.
-func count(r *Recovery, err *model.Error) int {
+func count(r *Machine, err *model.Error) int {
 	n, now := 0, start
 	for {
 		d, again := r.Next(err, false, now)
@@ -211,8 +211,8 @@ func TestEmptyResponse(t *testing.T) {
 	if _, again := r.Next(fail(model.EmptyResponse), false, start); !again {
 		t.Error("the next step has no try of its own")
 	}
-	if r.State().Retries != 0 {
-		t.Errorf("it was counted among the transient ones: %+v", r.State())
+	if r.state.Retries != 0 {
+		t.Errorf("it was counted among the transient ones: %+v", r.state)
 	}
 }
 
@@ -236,8 +236,8 @@ func TestFiveIdleTimeoutsInARowBreak(t *testing.T) {
 	r.Success()
 	r.Next(idle, false, start)
 	r.Next(fail(model.ServerError), false, start)
-	if r.Next(idle, false, start); r.Broken() || r.State().Idle != 1 {
-		t.Errorf("not in a row: %+v", r.State())
+	if r.Next(idle, false, start); r.Broken() || r.state.Idle != 1 {
+		t.Errorf("not in a row: %+v", r.state)
 	}
 }
 
@@ -245,13 +245,13 @@ func TestAttemptForStatusEvents(t *testing.T) {
 	t.Parallel()
 	r := New(Config{})
 	r.Next(fail(model.RateLimit), false, start)
-	if n, of := r.Attempt(); n != 2 || of != 10 {
+	if n, of := r.Attempts()+1, r.MaxAttempts(); n != 2 || of != 10 {
 		t.Errorf("attempt %d of %d", n, of)
 	}
 	r = New(Config{})
 	r.Next(fail(model.Timeout), false, start)
 	r.Next(fail(model.Timeout), false, start)
-	if n, of := r.Attempt(); n != 3 || of != 9 {
+	if n, of := r.Attempts()+1, r.MaxAttempts(); n != 3 || of != 9 {
 		t.Errorf("attempt %d of %d", n, of)
 	}
 }
@@ -263,15 +263,10 @@ func TestStateSurvivesACheckpointAtAnyPoint(t *testing.T) {
 	whole, pieces := New(cfg), New(cfg)
 	for i, class := range steps {
 		now := start.Add(time.Duration(i) * 20 * time.Second)
-		b, err := json.Marshal(pieces.State())
-		if err != nil {
+		var err error
+		if pieces, err = Restore(cfg, pieces.State()); err != nil {
 			t.Fatal(err)
 		}
-		var s State
-		if err := json.Unmarshal(b, &s); err != nil {
-			t.Fatal(err)
-		}
-		pieces = Restore(cfg, s)
 		if class == "ok" {
 			whole.Success()
 			pieces.Success()
@@ -279,8 +274,18 @@ func TestStateSurvivesACheckpointAtAnyPoint(t *testing.T) {
 		}
 		d1, a1 := whole.Next(fail(class), false, now)
 		d2, a2 := pieces.Next(fail(class), false, now)
-		if d1 != d2 || a1 != a2 || whole.State() != pieces.State() {
-			t.Errorf("step %d: %s %v %+v, restored: %s %v %+v", i, d1, a1, whole.State(), d2, a2, pieces.State())
+		if d1 != d2 || a1 != a2 || whole.state != pieces.state {
+			t.Errorf("step %d: %s %v %+v, restored: %s %v %+v", i, d1, a1, whole.state, d2, a2, pieces.state)
 		}
+	}
+}
+
+func TestRestoreFromNothingAndFromNonsense(t *testing.T) {
+	t.Parallel()
+	if r, err := Restore(Config{}, nil); err != nil || r.Attempts() != 0 {
+		t.Errorf("from nothing: %v", err)
+	}
+	if _, err := Restore(Config{}, json.RawMessage(`{"retries":"many"}`)); err == nil {
+		t.Error("from nonsense: no error")
 	}
 }

@@ -21,30 +21,27 @@ import (
 	"laneway/shared/model"
 )
 
-// Config of a watched call.
-type Config struct {
-	// First is how long until the first sign of life; 0: for ever.
-	First time.Duration
-	// Idle is how long between two; 0: for ever.
-	Idle time.Duration
-	// Clock; nil: the system's.
-	Clock clock.Clock
+// Stream is the Stream of a model.Provider.
+type Stream func(context.Context, model.Request) iter.Seq2[model.Part, error]
+
+// Idle makes the call when it is ranged over and watches it: the windows follow
+// from w by IdleWindow and FirstEventWindow.
+func Idle(ctx context.Context, c clock.Clock, w Windows, stream Stream, r model.Request) iter.Seq2[model.Part, error] {
+	return guarded(ctx, c, FirstEventWindow(w), IdleWindow(w), func(ctx context.Context) iter.Seq2[model.Part, error] {
+		return stream(ctx, r)
+	})
 }
 
-// Idle makes the call when it is ranged over and watches it. call gets a context
-// that ends when a window passes; it is the Stream of a provider, bound to its
-// request.
-func Idle(ctx context.Context, cfg Config, call func(context.Context) iter.Seq2[model.Part, error]) iter.Seq2[model.Part, error] {
-	if cfg.Clock == nil {
-		cfg.Clock = clock.System{}
-	}
-	if cfg.First <= 0 && cfg.Idle <= 0 {
+// guarded watches a call: first is how long until the first sign of life, idle
+// between two; 0 is for ever. call gets a context that ends when one passes.
+func guarded(ctx context.Context, c clock.Clock, first, idle time.Duration, call func(context.Context) iter.Seq2[model.Part, error]) iter.Seq2[model.Part, error] {
+	if first <= 0 && idle <= 0 {
 		return call(ctx)
 	}
 	return func(yield func(model.Part, error) bool) {
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
-		g := &guard{cfg: cfg, window: cfg.First, last: cfg.Clock.Now(), changed: make(chan struct{}, 1)}
+		g := &guard{clock: c, idle: idle, window: first, last: c.Now(), changed: make(chan struct{}, 1)}
 		done := make(chan struct{})
 		var wg sync.WaitGroup
 		wg.Go(func() { g.watch(done, func() { cancel(model.ErrIdle) }) })
@@ -85,7 +82,8 @@ func idleError(window time.Duration, cause error) *model.Error {
 
 // guard holds when the provider was last heard.
 type guard struct {
-	cfg     Config
+	clock   clock.Clock
+	idle    time.Duration
 	changed chan struct{} // the window has changed
 
 	mu      sync.Mutex
@@ -104,12 +102,12 @@ func (g *guard) alive() {
 }
 
 func (g *guard) touch() {
-	g.last = g.cfg.Clock.Now()
+	g.last = g.clock.Now()
 	if g.started {
 		return
 	}
 	g.started = true
-	g.window = g.cfg.Idle
+	g.window = g.idle
 	g.changed <- struct{}{} // sent once, so it never blocks
 }
 
@@ -138,7 +136,7 @@ func (g *guard) watch(done <-chan struct{}, cut func()) {
 				cut()
 				return
 			}
-			timer = g.cfg.Clock.After(left)
+			timer = g.clock.After(left)
 		}
 		select {
 		case <-done:
@@ -161,7 +159,7 @@ func (g *guard) left() (time.Duration, bool) {
 		// Looked at again after a whole window; resume sets the time anew.
 		return g.window, true
 	}
-	left := g.last.Add(g.window).Sub(g.cfg.Clock.Now())
+	left := g.last.Add(g.window).Sub(g.clock.Now())
 	g.fired = left <= 0
 	return left, true
 }

@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"laneway/shared/clock"
 	"laneway/shared/model"
 	"laneway/shared/model/modeltest"
 	"laneway/shared/model/openai"
@@ -53,13 +54,20 @@ func provider(steps ...step) call {
 	}
 }
 
-var windows = Config{First: 120 * s, Idle: 60 * s}
+// window is what a call is watched with.
+type window struct{ first, idle time.Duration }
+
+var windows = window{first: 120 * s, idle: 60 * s}
+
+func watched(ctx context.Context, w window, c call) iter.Seq2[model.Part, error] {
+	return guarded(ctx, clock.System{}, w.first, w.idle, c)
+}
 
 func TestSilence(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		name  string
-		cfg   Config
+		cfg   window
 		steps []step
 		after time.Duration
 		text  string // of the error; empty: none
@@ -72,17 +80,17 @@ func TestSilence(t *testing.T) {
 		{"F24: only thinking for 110 s", windows, []step{{wait: 55 * s, part: model.Part{Thinking: "hm"}}, {wait: 55 * s, part: model.Part{Thinking: "hm"}}, txt(55 * s)}, 165 * s, ""},
 		{"keep-alives and pieces of a tool call", windows, []step{{wait: 100 * s, sign: true}, {wait: 50 * s, sign: true}, {wait: 50 * s, sign: true}, txt(50 * s)}, 250 * s, ""},
 		{"headers end the first window", windows, []step{{wait: s, sign: true}, txt(time.Hour)}, 61 * s, "timeout (HTTP 200): LLM idle timeout (60s): no response from model"},
-		{"idle off: only the beginning is guarded", Config{First: 300 * s}, []step{{wait: s, sign: true}, txt(time.Hour)}, time.Hour + s, ""},
-		{"idle off: the beginning is guarded", Config{First: 300 * s}, []step{txt(time.Hour)}, 300 * s, "timeout (HTTP 200): LLM idle timeout (300s): no response from model"},
-		{"first off: the idle window begins with the first part", Config{Idle: 60 * s}, []step{txt(time.Hour), txt(time.Hour)}, time.Hour + 60*s, "timeout (HTTP 200): LLM idle timeout (60s): no response from model"},
-		{"both off", Config{}, []step{txt(time.Hour), txt(time.Hour)}, 2 * time.Hour, ""},
-		{"short windows are shown exactly", Config{First: 50 * time.Millisecond}, []step{txt(time.Hour)}, 50 * time.Millisecond, "timeout (HTTP 200): LLM idle timeout (0.05s): no response from model"},
+		{"idle off: only the beginning is guarded", window{first: 300 * s}, []step{{wait: s, sign: true}, txt(time.Hour)}, time.Hour + s, ""},
+		{"idle off: the beginning is guarded", window{first: 300 * s}, []step{txt(time.Hour)}, 300 * s, "timeout (HTTP 200): LLM idle timeout (300s): no response from model"},
+		{"first off: the idle window begins with the first part", window{idle: 60 * s}, []step{txt(time.Hour), txt(time.Hour)}, time.Hour + 60*s, "timeout (HTTP 200): LLM idle timeout (60s): no response from model"},
+		{"both off", window{}, []step{txt(time.Hour), txt(time.Hour)}, 2 * time.Hour, ""},
+		{"short windows are shown exactly", window{first: 50 * time.Millisecond}, []step{txt(time.Hour)}, 50 * time.Millisecond, "timeout (HTTP 200): LLM idle timeout (0.05s): no response from model"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				start := time.Now()
-				turn := modeltest.Collect(t, Idle(t.Context(), row.cfg, provider(row.steps...)))
+				turn := modeltest.Collect(t, watched(t.Context(), row.cfg, provider(row.steps...)))
 				if took := time.Since(start); took != row.after {
 					t.Errorf("ended after %s, want %s", took, row.after)
 				}
@@ -103,7 +111,7 @@ func TestF24_TheConsumersTimeIsNotSilence(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		n := 0
-		for _, err := range Idle(t.Context(), windows, provider(txt(s), txt(50*s), txt(50*s))) {
+		for _, err := range watched(t.Context(), windows, provider(txt(s), txt(50*s), txt(50*s))) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -121,7 +129,7 @@ func TestTheCallersOwnEndIsNoTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(30*s, cancel)
-		turn := modeltest.Collect(t, Idle(ctx, windows, provider(txt(s), txt(time.Hour))))
+		turn := modeltest.Collect(t, watched(ctx, windows, provider(txt(s), txt(time.Hour))))
 		if turn.Err == nil || turn.Err.Class != model.Aborted {
 			t.Errorf("err = %v", turn.Err)
 		}
@@ -132,7 +140,7 @@ func TestLeavingTheRangeEndsTheWatch(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) { // fails if a goroutine is left
 		start := time.Now()
-		for range Idle(t.Context(), windows, provider(txt(s), txt(time.Hour))) {
+		for range watched(t.Context(), windows, provider(txt(s), txt(time.Hour))) {
 			break
 		}
 		synctest.Wait()
@@ -146,7 +154,7 @@ func TestTheCallersProgressIsStillTold(t *testing.T) {
 	t.Parallel()
 	n := 0
 	ctx := model.WithProgress(t.Context(), func() { n++ })
-	modeltest.Collect(t, Idle(ctx, windows, provider(step{sign: true}, step{sign: true})))
+	modeltest.Collect(t, watched(ctx, windows, provider(step{sign: true}, step{sign: true})))
 	if n != 2 {
 		t.Errorf("told %d times", n)
 	}
@@ -158,7 +166,7 @@ func TestAnAdapterThatEndsWithoutAWordAfterTheCut(t *testing.T) {
 		silent := func(ctx context.Context) iter.Seq2[model.Part, error] {
 			return func(func(model.Part, error) bool) { <-ctx.Done() }
 		}
-		turn := modeltest.Collect(t, Idle(t.Context(), windows, silent))
+		turn := modeltest.Collect(t, watched(t.Context(), windows, silent))
 		if !errors.Is(turn.Err, model.ErrIdle) {
 			t.Errorf("err = %v", turn.Err)
 		}
@@ -178,11 +186,34 @@ func TestTheConnectionIsClosedWhenAWindowPasses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	turn := modeltest.Collect(t, Idle(t.Context(), Config{First: time.Minute, Idle: 50 * time.Millisecond}, func(ctx context.Context) iter.Seq2[model.Part, error] {
-		return p.Stream(ctx, model.Request{Model: "m"})
-	}))
+	turn := modeltest.Collect(t, Idle(t.Context(), clock.System{}, Windows{ProviderTimeout: 50 * time.Millisecond}, p.Stream, model.Request{Model: "m"}))
 	if !errors.Is(turn.Err, model.ErrIdle) || turn.Err.Class != model.Timeout || turn.Err.Provider != "openai" {
 		t.Errorf("err = %v", turn.Err)
 	}
 	srv.AwaitClosed(t)
+}
+
+// The windows of the table reach the watch: a run of 20 s bounds both.
+func TestIdleUsesTheTable(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		w     Windows
+		step  step
+		after time.Duration
+	}{
+		{Windows{Endpoint: model.Cloud}, txt(time.Hour), 120 * s},
+		{Windows{Endpoint: model.Local}, txt(time.Hour), 300 * s},
+		{Windows{Endpoint: model.Cloud, RunTimeout: 600 * s, Cron: true}, step{wait: s, sign: true}, 61 * s},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			start := time.Now()
+			stream := func(ctx context.Context, _ model.Request) iter.Seq2[model.Part, error] {
+				return provider(row.step, txt(time.Hour))(ctx)
+			}
+			turn := modeltest.Collect(t, Idle(t.Context(), clock.System{}, row.w, stream, model.Request{}))
+			if !errors.Is(turn.Err, model.ErrIdle) || time.Since(start) != row.after {
+				t.Errorf("%+v: %v after %s, want %s", row.w, turn.Err, time.Since(start), row.after)
+			}
+		})
+	}
 }

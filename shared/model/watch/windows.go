@@ -15,15 +15,15 @@ const (
 	otherFirst     = 300 * time.Second
 )
 
-// Bounds are what limits the wait for a provider. Zero means absent: "no timeout"
+// Windows are what limits the wait for a provider. Zero means absent: "no timeout"
 // of a run is no bound.
-type Bounds struct {
-	// Provider is the provider's own timeoutSeconds.
-	Provider time.Duration
-	// Run is the run's timeout if it was given explicitly.
-	Run time.Duration
-	// Agent is the configured timeout of the agent's runs.
-	Agent time.Duration
+type Windows struct {
+	// ProviderTimeout is the provider's own timeoutSeconds.
+	ProviderTimeout time.Duration
+	// RunTimeout is the run's timeout if it was given explicitly.
+	RunTimeout time.Duration
+	// AgentTimeout is the configured timeout of the agent's runs.
+	AgentTimeout time.Duration
 	// Cron says that a schedule started the run.
 	Cron     bool
 	Endpoint model.Endpoint
@@ -32,30 +32,30 @@ type Bounds struct {
 // IdleWindow is how long a stream may be silent; 0: for ever. The rows of the
 // decision table, the first that holds wins. An endpoint of no known class counts
 // as cloud.
-func IdleWindow(b Bounds) time.Duration {
-	own := b.Endpoint == model.Local || b.Endpoint == model.SelfHosted
+func IdleWindow(w Windows) time.Duration {
+	own := w.Endpoint == model.Local || w.Endpoint == model.SelfHosted
 	switch {
-	case b.Provider > 0: // row 1
-		return b.within(b.Provider)
-	case b.Run > 0 && b.Cron && own: // row 2
-		return b.Run
-	case b.Run > 0 && b.Cron: // row 3
-		return min(b.Run, cloudCronIdle)
-	case b.Run > 0: // row 4
-		return b.ceiling(b.Run)
-	case b.Agent > 0: // row 5
-		return b.ceiling(b.Agent)
-	case b.Endpoint == model.Local: // row 6
+	case w.ProviderTimeout > 0: // row 1
+		return w.within(w.ProviderTimeout)
+	case w.RunTimeout > 0 && w.Cron && own: // row 2
+		return w.RunTimeout
+	case w.RunTimeout > 0 && w.Cron: // row 3
+		return min(w.RunTimeout, cloudCronIdle)
+	case w.RunTimeout > 0: // row 4
+		return w.ceiling(w.RunTimeout)
+	case w.AgentTimeout > 0: // row 5
+		return w.ceiling(w.AgentTimeout)
+	case w.Endpoint == model.Local: // row 6
 		return 0
-	case b.Endpoint == model.SelfHosted: // row 7
+	case w.Endpoint == model.SelfHosted: // row 7
 		return selfHostedIdle
 	}
 	return cloudIdle // row 8
 }
 
 // ceiling bounds d by what the endpoint's class allows; local has no ceiling.
-func (b Bounds) ceiling(d time.Duration) time.Duration {
-	switch b.Endpoint {
+func (w Windows) ceiling(d time.Duration) time.Duration {
+	switch w.Endpoint {
 	case model.Local:
 		return d
 	case model.SelfHosted:
@@ -66,24 +66,24 @@ func (b Bounds) ceiling(d time.Duration) time.Duration {
 }
 
 // within bounds d by the run's timeout or, if it has none, the agent's.
-func (b Bounds) within(d time.Duration) time.Duration {
+func (w Windows) within(d time.Duration) time.Duration {
 	switch {
-	case b.Run > 0:
-		return min(d, b.Run)
-	case b.Agent > 0:
-		return min(d, b.Agent)
+	case w.RunTimeout > 0:
+		return min(d, w.RunTimeout)
+	case w.AgentTimeout > 0:
+		return min(d, w.AgentTimeout)
 	}
 	return d
 }
 
 // FirstEventWindow is how long the provider may take until it sends anything. It
 // holds where the idle window is off, too.
-func FirstEventWindow(b Bounds) time.Duration {
+func FirstEventWindow(w Windows) time.Duration {
 	switch {
-	case b.Provider > 0:
-		return b.within(b.Provider)
-	case b.Endpoint == model.Local || b.Endpoint == model.SelfHosted:
-		return b.within(otherFirst)
+	case w.ProviderTimeout > 0:
+		return w.within(w.ProviderTimeout)
+	case w.Endpoint == model.Local || w.Endpoint == model.SelfHosted:
+		return w.within(otherFirst)
 	}
-	return b.within(cloudFirst)
+	return w.within(cloudFirst)
 }

@@ -14,41 +14,41 @@ func TestIdleWindow(t *testing.T) {
 	const cloud, own, local = model.Cloud, model.SelfHosted, model.Local
 	for _, row := range []struct {
 		name string
-		b    Bounds
+		w    Windows
 		want time.Duration
 	}{
-		{"1: M alone", Bounds{Provider: 50 * s, Endpoint: cloud}, 50 * s},
-		{"1: M above the class ceiling", Bounds{Provider: 900 * s, Endpoint: own}, 900 * s},
-		{"1: M bounded by R", Bounds{Provider: 400 * s, Run: 100 * s, Endpoint: cloud}, 100 * s},
-		{"1: M bounded by R, A does not count then", Bounds{Provider: 400 * s, Run: 300 * s, Agent: 10 * s, Endpoint: cloud}, 300 * s},
-		{"1: M bounded by A", Bounds{Provider: 400 * s, Agent: 200 * s, Endpoint: cloud}, 200 * s},
-		{"1: M with cron", Bounds{Provider: 400 * s, Run: 600 * s, Cron: true, Endpoint: cloud}, 400 * s},
-		{"1: M on local", Bounds{Provider: 400 * s, Endpoint: local}, 400 * s},
-		{"2: cron on self-hosted", Bounds{Run: 600 * s, Cron: true, Endpoint: own}, 600 * s},
-		{"2: cron on local", Bounds{Run: 600 * s, Cron: true, Endpoint: local}, 600 * s},
-		{"3: cron on cloud, long", Bounds{Run: 600 * s, Cron: true, Endpoint: cloud}, 60 * s},
-		{"3: cron on cloud, short", Bounds{Run: 30 * s, Cron: true, Endpoint: cloud}, 30 * s},
-		{"4: run on local", Bounds{Run: 600 * s, Endpoint: local}, 600 * s},
-		{"4: run on self-hosted, long", Bounds{Run: 600 * s, Endpoint: own}, 300 * s},
-		{"4: run on self-hosted, short", Bounds{Run: 200 * s, Endpoint: own}, 200 * s},
-		{"4: run on cloud, long", Bounds{Run: 600 * s, Endpoint: cloud}, 120 * s},
-		{"4: run on cloud, short", Bounds{Run: 20 * s, Agent: 10 * s, Endpoint: cloud}, 20 * s},
-		{"5: agent on local", Bounds{Agent: 600 * s, Endpoint: local}, 600 * s},
-		{"5: agent on self-hosted", Bounds{Agent: 600 * s, Endpoint: own}, 300 * s},
-		{"5: agent on cloud", Bounds{Agent: 600 * s, Endpoint: cloud}, 120 * s},
-		{"5: agent on cloud, short", Bounds{Agent: 20 * s, Endpoint: cloud}, 20 * s},
-		{"5: agent on cloud, cron", Bounds{Agent: 600 * s, Cron: true, Endpoint: cloud}, 120 * s},
-		{"6: local", Bounds{Endpoint: local}, 0},
-		{"6: local, cron", Bounds{Cron: true, Endpoint: local}, 0},
-		{"7: self-hosted", Bounds{Endpoint: own}, 300 * s},
-		{"8: cloud", Bounds{Endpoint: cloud}, 120 * s},
-		{"8: cloud, cron", Bounds{Cron: true, Endpoint: cloud}, 120 * s},
-		{"no class counts as cloud", Bounds{}, 120 * s},
-		{"no class counts as cloud, cron", Bounds{Run: 600 * s, Cron: true}, 60 * s},
+		{"1: M alone", Windows{ProviderTimeout: 50 * s, Endpoint: cloud}, 50 * s},
+		{"1: M above the class ceiling", Windows{ProviderTimeout: 900 * s, Endpoint: own}, 900 * s},
+		{"1: M bounded by R", Windows{ProviderTimeout: 400 * s, RunTimeout: 100 * s, Endpoint: cloud}, 100 * s},
+		{"1: M bounded by R, A does not count then", Windows{ProviderTimeout: 400 * s, RunTimeout: 300 * s, AgentTimeout: 10 * s, Endpoint: cloud}, 300 * s},
+		{"1: M bounded by A", Windows{ProviderTimeout: 400 * s, AgentTimeout: 200 * s, Endpoint: cloud}, 200 * s},
+		{"1: M with cron", Windows{ProviderTimeout: 400 * s, RunTimeout: 600 * s, Cron: true, Endpoint: cloud}, 400 * s},
+		{"1: M on local", Windows{ProviderTimeout: 400 * s, Endpoint: local}, 400 * s},
+		{"2: cron on self-hosted", Windows{RunTimeout: 600 * s, Cron: true, Endpoint: own}, 600 * s},
+		{"2: cron on local", Windows{RunTimeout: 600 * s, Cron: true, Endpoint: local}, 600 * s},
+		{"3: cron on cloud, long", Windows{RunTimeout: 600 * s, Cron: true, Endpoint: cloud}, 60 * s},
+		{"3: cron on cloud, short", Windows{RunTimeout: 30 * s, Cron: true, Endpoint: cloud}, 30 * s},
+		{"4: run on local", Windows{RunTimeout: 600 * s, Endpoint: local}, 600 * s},
+		{"4: run on self-hosted, long", Windows{RunTimeout: 600 * s, Endpoint: own}, 300 * s},
+		{"4: run on self-hosted, short", Windows{RunTimeout: 200 * s, Endpoint: own}, 200 * s},
+		{"4: run on cloud, long", Windows{RunTimeout: 600 * s, Endpoint: cloud}, 120 * s},
+		{"4: run on cloud, short", Windows{RunTimeout: 20 * s, AgentTimeout: 10 * s, Endpoint: cloud}, 20 * s},
+		{"5: agent on local", Windows{AgentTimeout: 600 * s, Endpoint: local}, 600 * s},
+		{"5: agent on self-hosted", Windows{AgentTimeout: 600 * s, Endpoint: own}, 300 * s},
+		{"5: agent on cloud", Windows{AgentTimeout: 600 * s, Endpoint: cloud}, 120 * s},
+		{"5: agent on cloud, short", Windows{AgentTimeout: 20 * s, Endpoint: cloud}, 20 * s},
+		{"5: agent on cloud, cron", Windows{AgentTimeout: 600 * s, Cron: true, Endpoint: cloud}, 120 * s},
+		{"6: local", Windows{Endpoint: local}, 0},
+		{"6: local, cron", Windows{Cron: true, Endpoint: local}, 0},
+		{"7: self-hosted", Windows{Endpoint: own}, 300 * s},
+		{"8: cloud", Windows{Endpoint: cloud}, 120 * s},
+		{"8: cloud, cron", Windows{Cron: true, Endpoint: cloud}, 120 * s},
+		{"no class counts as cloud", Windows{}, 120 * s},
+		{"no class counts as cloud, cron", Windows{RunTimeout: 600 * s, Cron: true}, 60 * s},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			if got := IdleWindow(row.b); got != row.want {
+			if got := IdleWindow(row.w); got != row.want {
 				t.Errorf("window = %s, want %s", got, row.want)
 			}
 		})
@@ -67,24 +67,24 @@ func TestIdleMatrix(t *testing.T) {
 	)
 	for _, row := range []struct {
 		name string
-		b    Bounds
+		w    Windows
 		want time.Duration
 	}{
-		{"cloud, none", Bounds{Endpoint: cloud}, 120 * s},
-		{"self-hosted, none", Bounds{Endpoint: own}, 300 * s},
-		{"loopback, none", Bounds{Endpoint: local}, 0},
-		{"cloud, cron, run 600 s", Bounds{Endpoint: cloud, Cron: true, Run: 600 * s}, 60 * s},
-		{"cloud, cron, run 30 s", Bounds{Endpoint: cloud, Cron: true, Run: 30 * s}, 30 * s},
-		{"cloud, cron, none", Bounds{Endpoint: cloud, Cron: true}, 120 * s},
-		{"vLLM on network, cron, run 600 s", Bounds{Endpoint: vllm, Cron: true, Run: 600 * s}, 600 * s},
-		{"vLLM, none", Bounds{Endpoint: vllm}, 300 * s},
-		{"cloud, provider 400 s, none", Bounds{Endpoint: cloud, Provider: 400 * s}, 400 * s},
-		{"cloud, provider 400 s, agent 200 s", Bounds{Endpoint: cloud, Provider: 400 * s, Agent: 200 * s}, 200 * s},
-		{"cloud, provider 400 s, run 100 s", Bounds{Endpoint: cloud, Provider: 400 * s, Run: 100 * s}, 100 * s},
+		{"cloud, none", Windows{Endpoint: cloud}, 120 * s},
+		{"self-hosted, none", Windows{Endpoint: own}, 300 * s},
+		{"loopback, none", Windows{Endpoint: local}, 0},
+		{"cloud, cron, run 600 s", Windows{Endpoint: cloud, Cron: true, RunTimeout: 600 * s}, 60 * s},
+		{"cloud, cron, run 30 s", Windows{Endpoint: cloud, Cron: true, RunTimeout: 30 * s}, 30 * s},
+		{"cloud, cron, none", Windows{Endpoint: cloud, Cron: true}, 120 * s},
+		{"vLLM on network, cron, run 600 s", Windows{Endpoint: vllm, Cron: true, RunTimeout: 600 * s}, 600 * s},
+		{"vLLM, none", Windows{Endpoint: vllm}, 300 * s},
+		{"cloud, provider 400 s, none", Windows{Endpoint: cloud, ProviderTimeout: 400 * s}, 400 * s},
+		{"cloud, provider 400 s, agent 200 s", Windows{Endpoint: cloud, ProviderTimeout: 400 * s, AgentTimeout: 200 * s}, 200 * s},
+		{"cloud, provider 400 s, run 100 s", Windows{Endpoint: cloud, ProviderTimeout: 400 * s, RunTimeout: 100 * s}, 100 * s},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			if got := IdleWindow(row.b); got != row.want {
+			if got := IdleWindow(row.w); got != row.want {
 				t.Errorf("window = %s, want %s", got, row.want)
 			}
 		})
@@ -95,20 +95,20 @@ func TestFirstEventWindow(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		name string
-		b    Bounds
+		w    Windows
 		want time.Duration
 	}{
-		{"cloud", Bounds{Endpoint: model.Cloud}, 120 * s},
-		{"self-hosted", Bounds{Endpoint: model.SelfHosted}, 300 * s},
-		{"local, although the idle window is off", Bounds{Endpoint: model.Local}, 300 * s},
-		{"bounded by the run", Bounds{Endpoint: model.Cloud, Run: 20 * s, Agent: 5 * s}, 20 * s},
-		{"bounded by the agent", Bounds{Endpoint: model.Local, Agent: 20 * s}, 20 * s},
-		{"provider's timeout", Bounds{Endpoint: model.Cloud, Provider: 400 * s}, 400 * s},
-		{"provider's timeout bounded by the run", Bounds{Endpoint: model.Cloud, Provider: 400 * s, Run: 20 * s}, 20 * s},
+		{"cloud", Windows{Endpoint: model.Cloud}, 120 * s},
+		{"self-hosted", Windows{Endpoint: model.SelfHosted}, 300 * s},
+		{"local, although the idle window is off", Windows{Endpoint: model.Local}, 300 * s},
+		{"bounded by the run", Windows{Endpoint: model.Cloud, RunTimeout: 20 * s, AgentTimeout: 5 * s}, 20 * s},
+		{"bounded by the agent", Windows{Endpoint: model.Local, AgentTimeout: 20 * s}, 20 * s},
+		{"provider's timeout", Windows{Endpoint: model.Cloud, ProviderTimeout: 400 * s}, 400 * s},
+		{"provider's timeout bounded by the run", Windows{Endpoint: model.Cloud, ProviderTimeout: 400 * s, RunTimeout: 20 * s}, 20 * s},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			if got := FirstEventWindow(row.b); got != row.want {
+			if got := FirstEventWindow(row.w); got != row.want {
 				t.Errorf("window = %s, want %s", got, row.want)
 			}
 		})
