@@ -3,6 +3,7 @@ package protocol
 import (
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -91,11 +92,9 @@ func (d *decoder) structure(s *schema, v reflect.Value) error {
 	before := d.p.n
 	var seen [maxMembers / 64]uint64
 	err := d.s.object(func(name []byte, escaped bool) error {
-		i, known := -1, false
-		if !escaped {
-			i, known = lookup(s, name)
-		} else {
-			i, known = lookup(s, []byte(unquote(name, true)))
+		i, known := s.byName[string(name)] // the compiler makes no copy for it
+		if escaped {
+			i, known = s.byName[unquote(name, true)]
 		}
 		if !known {
 			d.stranger(s, unquote(name, escaped))
@@ -134,14 +133,9 @@ func (d *decoder) check(v reflect.Value, before int) {
 	if d.p.n > before || !v.CanAddr() {
 		return
 	}
-	if c, ok := v.Addr().Interface().(checked); ok {
+	if c, ok := reflect.TypeAssert[checked](v.Addr()); ok {
 		c.check(d.p)
 	}
-}
-
-func lookup(s *schema, name []byte) (int, bool) {
-	i, ok := s.byName[string(name)]
-	return i, ok
 }
 
 // stranger deals with a member that the schema does not have. An open object
@@ -190,23 +184,29 @@ func (d *decoder) value(r *rule, v reflect.Value) error {
 		return d.structure(r.object, v)
 	case kindList:
 		return d.list(r, v)
-	}
-	raw, err := d.s.value()
-	if err != nil {
+	default:
+		raw, err := d.s.value()
+		if err == nil {
+			d.scalar(r, v, raw)
+		}
 		return err
 	}
+}
+
+// scalar reads a value that is taken by its bytes.
+func (d *decoder) scalar(r *rule, v reflect.Value, raw []byte) {
 	switch r.kind {
 	case kindBool:
 		if raw[0] != 't' && raw[0] != 'f' {
 			d.wrongType(r, "boolean")
-			return nil
+			return
 		}
 		v.SetBool(raw[0] == 't')
 	case kindInteger:
 		n, ok := integer(raw)
 		if !ok {
 			d.wrongType(r, "integer")
-			return nil
+			return
 		}
 		d.bounds(r, float64(n))
 		v.SetInt(n)
@@ -214,13 +214,15 @@ func (d *decoder) value(r *rule, v reflect.Value) error {
 		n, ok := number(raw)
 		if !ok {
 			d.wrongType(r, "number")
-			return nil
+			return
 		}
 		d.bounds(r, n)
 		v.SetFloat(n)
 	case kindUnion:
-		if problem := v.Addr().Interface().(union).fromWire(raw); problem != "" {
-			d.p.is(problem)
+		if u, ok := reflect.TypeAssert[union](v.Addr()); ok {
+			if err := u.UnmarshalJSON(raw); err != nil {
+				d.p.is(err.Error())
+			}
 		}
 	default: // kindRaw
 		switch {
@@ -231,7 +233,6 @@ func (d *decoder) value(r *rule, v reflect.Value) error {
 		}
 		v.SetBytes(raw)
 	}
-	return nil
 }
 
 func (d *decoder) wrongType(r *rule, want string) {
@@ -274,10 +275,8 @@ func (r *rule) textProblem(s string) string {
 			return "must be equal to constant '" + r.constant + "'"
 		}
 	case r.enum != nil:
-		for _, e := range r.enum {
-			if s == e {
-				return ""
-			}
+		if slices.Contains(r.enum, s) {
+			return ""
 		}
 		return "must be equal to one of the allowed values: " + strings.Join(r.enum, ", ")
 	case r.id:

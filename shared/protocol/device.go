@@ -107,7 +107,7 @@ func decodeBase64(s string) ([]byte, error) {
 // SignDevice fills in p.Device as clients do (v3). It is for our own client and for
 // tests. signedAt is the ts of the challenge.
 func SignDevice(p *ConnectParams, key ed25519.PrivateKey, nonce string, signedAtMs int64) {
-	public := key.Public().(ed25519.PublicKey) //nolint:errcheck,forcetypeassert // documented to be one
+	public := key.Public().(ed25519.PublicKey) //nolint:forcetypeassert // documented to be one
 	sum := sha256.Sum256(public)
 	p.Device = &ConnectDevice{
 		ID: hex.EncodeToString(sum[:]), PublicKey: base64.RawURLEncoding.EncodeToString(public),

@@ -106,8 +106,13 @@ func appendMember(dst []byte, name string, v any) ([]byte, error) {
 // AppendJSON appends the JSON form of v without HTML escapes, which would triple
 // the size of markup and code. A json.RawMessage is copied as it is.
 func AppendJSON(dst []byte, v any) ([]byte, error) {
-	if raw, ok := v.(json.RawMessage); ok && len(raw) > 0 {
-		return append(dst, raw...), nil
+	switch v := v.(type) {
+	case json.RawMessage:
+		if len(v) > 0 {
+			return append(dst, v...), nil
+		}
+	case appender:
+		return v.AppendJSON(dst), nil
 	}
 	w := bytes.NewBuffer(dst)
 	enc := json.NewEncoder(w)

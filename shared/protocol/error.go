@@ -3,6 +3,7 @@ package protocol
 import (
 	"context"
 	"errors"
+	"maps"
 	"time"
 )
 
@@ -18,8 +19,8 @@ const (
 // Values of details.code and details.reason that clients branch on.
 const (
 	DetailMissingScope      = "MISSING_SCOPE"
-	DetailTokenMissing      = "AUTH_TOKEN_MISSING" // terminal: a client stops reconnecting
-	DetailTokenMismatch     = "AUTH_TOKEN_MISMATCH"
+	DetailTokenMissing      = "AUTH_TOKEN_MISSING"  //nolint:gosec // a code; terminal: a client stops reconnecting
+	DetailTokenMismatch     = "AUTH_TOKEN_MISMATCH" //nolint:gosec // a code
 	DetailRateLimited       = "AUTH_RATE_LIMITED"
 	DetailDeviceRequired    = "DEVICE_IDENTITY_REQUIRED"
 	DetailDeviceInvalid     = "DEVICE_AUTH_INVALID"
@@ -57,9 +58,7 @@ func (e *Error) Detail(name string) string {
 func (e *Error) With(name string, value any) *Error {
 	c := *e
 	c.Details = make(map[string]any, len(e.Details)+1)
-	for k, v := range e.Details {
-		c.Details[k] = v
-	}
+	maps.Copy(c.Details, e.Details)
 	c.Details[name] = value
 	return &c
 }
@@ -149,8 +148,8 @@ func ConnectOnce() *Error { return Invalid("connect is only valid as the first r
 // InvalidRole refuses a role that is not served.
 func InvalidRole() *Error { return Invalid("invalid role") }
 
-// ProtocolMismatch refuses a client whose versions do not include Version.
-func ProtocolMismatch(clientMin, clientMax int64) *Error {
+// VersionMismatch refuses a client whose versions do not include Version.
+func VersionMismatch(clientMin, clientMax int64) *Error {
 	return &Error{Code: CodeInvalidRequest, Message: "protocol mismatch", Details: map[string]any{
 		"code": DetailProtocolMismatch, "clientMinProtocol": clientMin, "clientMaxProtocol": clientMax,
 		"expectedProtocol": Version, "minimumProbeProtocol": MinProbeVersion,

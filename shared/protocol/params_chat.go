@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 )
 
@@ -73,7 +74,8 @@ func needText(text string, attachments int, at *problems) {
 // FastMode is true, false or "auto".
 type FastMode struct{ On, Auto bool }
 
-func (f *FastMode) fromWire(raw []byte) string {
+// UnmarshalJSON reads the form of the wire.
+func (f *FastMode) UnmarshalJSON(raw []byte) error {
 	switch string(raw) {
 	case "true":
 		*f = FastMode{On: true}
@@ -82,12 +84,12 @@ func (f *FastMode) fromWire(raw []byte) string {
 	case `"auto"`:
 		*f = FastMode{Auto: true}
 	default:
-		return "must be boolean or 'auto'"
+		return errors.New("must be boolean or 'auto'")
 	}
-	return ""
+	return nil
 }
 
-func (*FastMode) shape() map[string]any {
+func (FastMode) shape() map[string]any {
 	return map[string]any{"enum": []any{true, false, "auto"}}
 }
 

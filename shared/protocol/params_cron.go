@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"encoding/json"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -109,21 +110,22 @@ func (c *CronDelivery) check(at *problems) {
 // TextOrNumber is a string, or a number kept as its text.
 type TextOrNumber string
 
-func (t *TextOrNumber) fromWire(raw []byte) string {
+// UnmarshalJSON reads the form of the wire.
+func (t *TextOrNumber) UnmarshalJSON(raw []byte) error {
 	if raw[0] == '"' {
 		s := scanner{b: raw}
 		body, escaped, _ := s.str()
 		*t = TextOrNumber(unquote(body, escaped))
-		return ""
+		return nil
 	}
 	if _, ok := number(raw); !ok {
-		return "must be string or number"
+		return errors.New("must be string or number")
 	}
 	*t = TextOrNumber(raw)
-	return ""
+	return nil
 }
 
-func (*TextOrNumber) shape() map[string]any {
+func (TextOrNumber) shape() map[string]any {
 	return map[string]any{"type": []any{"string", "number"}}
 }
 
@@ -147,27 +149,28 @@ type cronFailureAlert struct {
 	AccountID      Optional[string] `json:"accountId,omitzero" wire:"min=1,max=512"`
 }
 
-func (f *CronFailureAlert) fromWire(raw []byte) string {
+// UnmarshalJSON reads the form of the wire.
+func (f *CronFailureAlert) UnmarshalJSON(raw []byte) error {
 	switch raw[0] {
 	case 'f':
 		*f = CronFailureAlert{Off: true}
-		return ""
+		return nil
 	case '{':
 	default:
-		return "must be false or object"
+		return errors.New("must be false or object")
 	}
 	w, err := Decode[cronFailureAlert]("", raw)
 	if err != nil {
-		return strings.TrimPrefix(err.Message, "invalid  params: ")
+		return errors.New(strings.TrimPrefix(err.Message, "invalid  params: "))
 	}
 	*f = CronFailureAlert{
 		After: w.After, CooldownMs: w.CooldownMs, IncludeSkipped: w.IncludeSkipped,
 		Channel: w.Channel.Value, To: w.To.Value, Mode: w.Mode.Value, AccountID: w.AccountID.Value,
 	}
-	return ""
+	return nil
 }
 
-func (*CronFailureAlert) shape() map[string]any {
+func (CronFailureAlert) shape() map[string]any {
 	return map[string]any{"type": []any{"boolean", "object"}}
 }
 

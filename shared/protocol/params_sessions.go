@@ -1,6 +1,9 @@
 package protocol
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"errors"
+)
 
 // NoParams is for methods that take none.
 type NoParams struct{}
@@ -59,7 +62,8 @@ type SessionsListParams struct {
 // ArchivedFilter is true, false or "all".
 type ArchivedFilter struct{ Archived, All bool }
 
-func (f *ArchivedFilter) fromWire(raw []byte) string {
+// UnmarshalJSON reads the form of the wire.
+func (f *ArchivedFilter) UnmarshalJSON(raw []byte) error {
 	switch string(raw) {
 	case "true":
 		*f = ArchivedFilter{Archived: true}
@@ -68,12 +72,12 @@ func (f *ArchivedFilter) fromWire(raw []byte) string {
 	case `"all"`:
 		*f = ArchivedFilter{All: true}
 	default:
-		return "must be boolean or 'all'"
+		return errors.New("must be boolean or 'all'")
 	}
-	return ""
+	return nil
 }
 
-func (*ArchivedFilter) shape() map[string]any {
+func (ArchivedFilter) shape() map[string]any {
 	return map[string]any{"enum": []any{true, false, "all"}}
 }
 

@@ -58,8 +58,9 @@ type rule struct {
 	min, max *int64
 	enum     []string
 	constant string
-	item     *rule   // of kindList
-	object   *schema // of kindObject
+	item     *rule          // of kindList
+	object   *schema        // of kindObject
+	union    map[string]any // JSON Schema of kindUnion
 }
 
 // maxMembers bounds a schema; the decoder marks the members it has seen in bits.
@@ -102,10 +103,10 @@ func Some[T any](v T) Optional[T] { return Optional[T]{Set: true, Value: v} }
 
 func (Optional[T]) isOptional() {}
 
-// union is a value of more than one JSON type. fromWire gets the value's bytes
-// and says what is wrong with it, or nothing; shape is its JSON Schema.
+// union is a value of more than one JSON type. UnmarshalJSON gets valid JSON; its
+// error is worded as a schema problem. shape is the JSON Schema.
 type union interface {
-	fromWire(raw []byte) (problem string)
+	json.Unmarshaler
 	shape() map[string]any
 }
 
@@ -117,6 +118,8 @@ var (
 	typeRaw     = reflect.TypeFor[json.RawMessage]()
 	typeRefused = reflect.TypeFor[Refused]()
 	typeUnion   = reflect.TypeFor[union]()
+
+	typeOptional = reflect.TypeFor[interface{ isOptional() }]()
 )
 
 type compiled struct {
@@ -129,7 +132,8 @@ var schemas sync.Map // reflect.Type → compiled
 // schemaOf compiles the schema of a struct type once.
 func schemaOf(t reflect.Type) (*schema, error) {
 	if c, ok := schemas.Load(t); ok {
-		return c.(compiled).schema, c.(compiled).err
+		known := c.(compiled) //nolint:forcetypeassert // nothing else is stored
+		return known.schema, known.err
 	}
 	s, err := compile(t)
 	schemas.Store(t, compiled{s, err})
@@ -165,7 +169,7 @@ func compile(t reflect.Type) (*schema, error) {
 }
 
 func (r *rule) read(t reflect.Type, tag string) error {
-	if _, ok := reflect.Zero(t).Interface().(interface{ isOptional() }); ok {
+	if t.Implements(typeOptional) {
 		f, _ := t.FieldByName("Value")
 		r.optional, t = true, f.Type
 	}
@@ -180,6 +184,7 @@ func (r *rule) read(t reflect.Type, tag string) error {
 		r.kind = kindRaw
 	case reflect.PointerTo(t).Implements(typeUnion):
 		r.kind = kindUnion
+		r.union = reflect.New(t).Interface().(union).shape() //nolint:forcetypeassert // the case says so
 	case t.Kind() == reflect.String:
 		r.kind = kindString
 	case t.Kind() == reflect.Bool:
