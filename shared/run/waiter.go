@@ -1,0 +1,124 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"laneway/shared/table"
+)
+
+// WaitRow is a client that waits for a run, in a row of its own: agent.wait, or the
+// repeat of an agent call.
+type WaitRow struct {
+	Waiter
+	Deadline int64  // ms; 0: none
+	Lease    int64  // ms: until then its answerer has it for itself
+	Answer   []byte // the frame that it is answered with, once somebody has taken it
+	key      table.Key
+}
+
+const (
+	attrWho      = "who"
+	attrDeadline = "until"
+	attrLease    = "lease"
+	attrAnswer   = "ans"
+)
+
+// PutWaiter stores a waiter. A repeat of the same request replaces it.
+func PutWaiter(ctx context.Context, t table.Store, r Ref, w Waiter, deadline, expires time.Time) error {
+	who, err := json.Marshal(w)
+	if err != nil {
+		return err
+	}
+	item := table.Attrs{attrWho: who, table.TTLAttr: expires.Unix()}
+	if !deadline.IsZero() {
+		item[attrDeadline] = deadline.UnixMilli()
+	}
+	_, err = t.Write(ctx, table.Op{Kind: table.Put, Key: r.WaiterKey(w.ConnectionID, w.RequestID), Item: item})
+	return err
+}
+
+// Waiters lists the waiters of a run.
+func Waiters(ctx context.Context, t table.Store, r Ref) ([]WaitRow, error) {
+	var out []WaitRow
+	q := table.Query{Table: table.Runs, PK: r.PK(), From: "W#", To: "W$"}
+	for {
+		page, err := t.Query(ctx, q)
+		if err != nil {
+			return nil, fmt.Errorf("read waiters: %w", err)
+		}
+		for i := range page.Items {
+			w, err := decodeWaiter(&page.Items[i])
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, w)
+		}
+		if page.Next == "" {
+			return out, nil
+		}
+		q.After = page.Next
+	}
+}
+
+// LoadWaiter reads one waiter; false where it is gone: answered, or never there.
+func LoadWaiter(ctx context.Context, t table.Store, r Ref, connectionID, requestID string) (WaitRow, bool, error) {
+	it, err := t.Get(ctx, r.WaiterKey(connectionID, requestID))
+	if errors.Is(err, table.ErrNotFound) {
+		return WaitRow{}, false, nil
+	}
+	if err != nil {
+		return WaitRow{}, false, err
+	}
+	w, err := decodeWaiter(&it)
+	return w, err == nil, err
+}
+
+func decodeWaiter(it *table.Item) (WaitRow, error) {
+	w := WaitRow{
+		Deadline: it.Attrs.Int(attrDeadline), Lease: it.Attrs.Int(attrLease), Answer: it.Attrs.Bytes(attrAnswer), key: it.Key,
+	}
+	if err := json.Unmarshal(it.Attrs.Bytes(attrWho), &w.Waiter); err != nil {
+		return w, fmt.Errorf("waiter: %w", err)
+	}
+	return w, nil
+}
+
+// ErrHeld is a waiter that another answerer has taken a moment ago.
+var ErrHeld = errors.New("run: waiter is being answered by somebody else")
+
+// Take makes the caller the answerer of a waiter until lease is over: the answer is
+// written into the row before it is posted, and whoever takes it later posts the
+// same (W2). It returns the frame to post. ErrHeld: somebody else is at it;
+// ErrAnswered: the row is gone.
+func (w *WaitRow) Take(ctx context.Context, t table.Store, answer []byte, now time.Time, lease time.Duration) ([]byte, error) {
+	free := table.Any(table.Lacks(table.P(attrLease)), table.Less(table.P(attrLease), now.UnixMilli()))
+	set := []table.SetOp{{Path: table.P(attrLease), Value: now.Add(lease).UnixMilli()}}
+	if len(w.Answer) > 0 {
+		answer = w.Answer
+	} else {
+		free = table.All(free, table.Lacks(table.P(attrAnswer)))
+		set = append(set, table.SetOp{Path: table.P(attrAnswer), Value: answer})
+	}
+	_, err := t.Write(ctx, table.Op{Kind: table.Update, Key: w.key, If: table.All(table.Exists(), free), Set: set})
+	ce, failed := table.Failed(err)
+	switch {
+	case failed && ce.Found == nil:
+		return nil, ErrAnswered
+	case failed:
+		return nil, ErrHeld
+	}
+	return answer, err
+}
+
+// ErrAnswered is a waiter whose row is gone.
+var ErrAnswered = errors.New("run: waiter has been answered")
+
+// Done removes an answered waiter.
+func (w *WaitRow) Done(ctx context.Context, t table.Store) error {
+	_, err := t.Write(ctx, table.Op{Kind: table.Delete, Key: w.key})
+	return err
+}

@@ -1,0 +1,123 @@
+package run
+
+import (
+	"laneway/shared/model"
+	"laneway/shared/protocol"
+)
+
+// Snapshot is the answer of agent.wait about a run that has ended (spec: runtime
+// 1.8, 1.9): a time-out is a timeout, an abort an error, and both times are always
+// there.
+func (s *Status) Snapshot() protocol.Wait {
+	o := s.Outcome
+	w := protocol.Wait{
+		RunID: s.RunID, Status: protocol.StatusOK, StartedAt: s.began(), EndedAt: s.EndedAt,
+		StopReason: o.StopReason, LivenessState: protocol.LivenessWorking,
+	}
+	switch o.Kind {
+	case OK:
+		w.TerminalReply = protocol.NewReply(o.Text)
+	case Aborted:
+		w.Status, w.Error, w.LivenessState = protocol.StatusError, "aborted", ""
+		if o.TimeoutPhase != "" {
+			w.TimeoutPhase, w.ProviderStarted = o.TimeoutPhase, &o.ProviderStarted
+		}
+	case Timeout:
+		w.Status, w.Error, w.LivenessState = protocol.StatusTimeout, o.Error, ""
+		w.TimeoutPhase, w.ProviderStarted = o.TimeoutPhase, &o.ProviderStarted
+	default:
+		w.Status, w.Error, w.LivenessState, w.StopReason = protocol.StatusError, o.Error, protocol.LivenessBlocked, o.ErrorKind
+	}
+	if s.Disposition.Kind != "" && s.Disposition.Kind != "started" {
+		w.Disposition = s.Disposition.Wire()
+	}
+	return w
+}
+
+// began is when the run began, or when it was accepted if it ended before that.
+func (s *Status) began() int64 {
+	if s.StartedAt != 0 {
+		return s.StartedAt
+	}
+	return s.AcceptedAt
+}
+
+// Wire is the disposition as clients see it; nil where there is none.
+func (d Disposition) Wire() *protocol.Disposition {
+	if d.Kind == "" {
+		return nil
+	}
+	return &protocol.Disposition{Kind: d.Kind, Position: d.Position, RunID: d.RunID, Step: d.Step, Reason: d.Reason}
+}
+
+// AppendFinal appends the second reply of agent for a run that has ended, under a
+// request id (spec: runtime 1.6). limit bounds the frame in bytes: a longer reply
+// text is cut on a rune and says so.
+func (s *Status) AppendFinal(requestID string, limit int) ([]byte, error) {
+	o := s.Outcome
+	if o.Kind == Failed && len(o.Payloads) == 0 {
+		e := protocol.Unavailable(o.Error)
+		if o.ErrorKind != "" {
+			e = e.With("reason", o.ErrorKind)
+		}
+		return protocol.AppendFailure(nil, requestID, protocol.FinalThrown(s.RunID, o.Error), e), nil
+	}
+	return protocol.FitFrame(limit, o.joined(), func(text string, cut bool) ([]byte, error) {
+		return protocol.AppendResult(nil, requestID, s.final(text, cut))
+	})
+}
+
+// Final is the payload of that reply where the run did not break.
+func (s *Status) Final() protocol.Final { return s.final(s.Outcome.joined(), false) }
+
+func (s *Status) final(text string, cut bool) protocol.Final {
+	o := s.Outcome
+	r := protocol.Result{Meta: protocol.ResultMeta{DurationMs: o.DurationMs, Truncated: cut, Cost: o.Cost}}
+	if o.Model != "" {
+		r.Meta.AgentMeta = &protocol.AgentMeta{SessionID: s.SessionID, Provider: o.Provider, Model: o.Model, Usage: usage(o.Usage)}
+	}
+	switch {
+	case cut:
+		r.Payloads = []protocol.Payload{{Text: text}}
+	default:
+		for _, p := range o.Payloads {
+			r.Payloads = append(r.Payloads, protocol.Payload{Text: p.Text, MediaURL: p.MediaURL, IsError: p.IsError})
+		}
+	}
+	switch o.Kind {
+	case OK:
+		return protocol.FinalOK(s.RunID, r)
+	case Failed:
+		return protocol.FinalFailed(s.RunID, r)
+	}
+	var res *protocol.Result
+	if len(r.Payloads) > 0 {
+		res = &r
+	}
+	return protocol.FinalAborted(s.RunID, o.StopReason, o.TimeoutPhase, o.ProviderStarted, res)
+}
+
+func (o *Outcome) joined() string {
+	if len(o.Payloads) == 1 {
+		return o.Payloads[0].Text
+	}
+	var s string
+	for i, p := range o.Payloads {
+		if i > 0 {
+			s += "\n\n"
+		}
+		s += p.Text
+	}
+	return s
+}
+
+func usage(u *model.Usage) *protocol.Usage {
+	if u == nil {
+		return nil
+	}
+	total := u.Total
+	if total == 0 {
+		total = u.Input + u.Output + u.CacheRead + u.CacheWrite
+	}
+	return &protocol.Usage{Input: u.Input, Output: u.Output, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite, TotalTokens: total}
+}
