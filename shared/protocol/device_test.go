@@ -161,7 +161,7 @@ func TestHello_IsSmall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(raw) > 1600 {
+	if len(raw) > 1200 {
 		t.Errorf("hello-ok is %d bytes with every method", len(raw))
 	}
 	none, err := Marshal(NewHello("1", "c", nil, nil, nil))
