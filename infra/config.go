@@ -61,7 +61,7 @@ type Config struct {
 	TwoWay       bool               // replies go out as route responses; false for an endpoint that knows no such resource
 	Model        string             // as in LANEWAY_MODEL; empty: the first provider that has a key
 	LogLevel     string             // debug, info, warn or error
-	Assets       string             // folder of <architecture>/<function>.zip, from where the app runs
+	Assets       string             // folder of <GOARCH>/<function>.zip, from where the app runs
 }
 
 // prefix marks the context keys that are ours; all others belong to CDK.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"path/filepath"
 	"strconv"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
@@ -67,7 +66,7 @@ func (p *Parts) NewFunction(scope constructs.Construct, name string, props Funct
 		Runtime:       awslambda.Runtime_PROVIDED_AL2023(),
 		Architecture:  architecture(c.Architecture),
 		Handler:       jsii.String("bootstrap"),
-		Code:          awslambda.Code_FromAsset(jsii.String(filepath.Join(c.Assets, string(c.Architecture), name+".zip")), nil),
+		Code:          awslambda.Code_FromAsset(jsii.String(c.asset(name)), nil),
 		MemorySize:    jsii.Number(size.MemoryMB),
 		Timeout:       awscdk.Duration_Seconds(jsii.Number(size.TimeoutSeconds)),
 		Environment:   p.environment(name),

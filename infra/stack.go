@@ -12,10 +12,9 @@ import (
 // then the functions that are told of them.
 func NewStack(scope constructs.Construct, c Config) awscdk.Stack {
 	props := awscdk.StackProps{
-		StackName:             jsii.String(c.Name),
-		Description:           jsii.String("OpenClaw's agent loop on serverless AWS"),
-		TerminationProtection: jsii.Bool(c.Retain && !c.Emulator),
-		Tags:                  &map[string]*string{"laneway": jsii.String(c.Name)},
+		StackName:   jsii.String(c.Name),
+		Description: jsii.String("OpenClaw's agent loop on serverless AWS"),
+		Tags:        &map[string]*string{"laneway": jsii.String(c.Name)},
 	}
 	if c.Region != "" {
 		props.Env = &awscdk.Environment{Region: jsii.String(c.Region)}

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"laneway/shared/queue"
+)
+
+func TestAnEmptyContextDeploysTheDefaults(t *testing.T) {
+	t.Parallel()
+	c, err := ParseConfig(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !c.Retain || c.Emulator || c.Architecture != ARM64 || c.Name != "laneway" {
+		t.Errorf("defaults are %+v", c)
+	}
+	for _, d := range queue.Definitions() {
+		if c.Lanes[d.Lane] != d.Concurrency {
+			t.Errorf("lane %s has a cap of %d, its definition says %d", d.Lane, c.Lanes[d.Lane], d.Concurrency)
+		}
+	}
+}
+
+// The file beside the app spells every key out, so that it documents them; a value
+// there that differs from the default of the code would be one of two truths.
+func TestTheFileHoldsEveryKeyWithItsDefault(t *testing.T) {
+	t.Parallel()
+	raw, err := os.ReadFile("../cdk.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct{ Context map[string]any }
+	if err := json.Unmarshal(raw, &file); err != nil {
+		t.Fatal(err)
+	}
+	fromFile, err := ParseConfig(file.Context)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := defaults()
+	a, _ := json.Marshal(fromFile)
+	b, _ := json.Marshal(want)
+	if string(a) != string(b) {
+		t.Errorf("the file says\n%s\nthe code\n%s", a, b)
+	}
+	for key := range want.keys() {
+		if _, ok := file.Context[prefix+key]; !ok && key != "assets" {
+			t.Errorf("the file does not mention %s%s", prefix, key)
+		}
+	}
+}
+
+func TestValuesOfTheCommandLineAndOfTheFileAreRead(t *testing.T) {
+	t.Parallel()
+	c, err := ParseConfig(map[string]any{
+		"laneway.name": "second", "laneway.region": "eu-central-1", "laneway.architecture": "x86_64",
+		"laneway.lane.main": "32", "laneway.lane.cron": float64(4), "laneway.runner.timeout": 300, "laneway.runner.memory": "1024",
+		"laneway.emulator": "true", "laneway.two.way": false, "laneway.removal": "destroy",
+		"laneway.alarm.mail": "ops@example.com", "laneway.model": "bedrock/us.anthropic.claude-x-v1:0",
+		"aws:cdk:enable-path-metadata": true,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Name != "second" || c.Region != "eu-central-1" || c.Architecture != X8664 || !c.Emulator || c.TwoWay || c.Retain {
+		t.Errorf("got %+v", c)
+	}
+	if c.Lanes[queue.Main] != 32 || c.Lanes[queue.Cron] != 4 {
+		t.Errorf("lanes are %v", c.Lanes)
+	}
+	if got := c.Sizes[Runner]; got != (Size{MemoryMB: 1024, TimeoutSeconds: 300}) {
+		t.Errorf("the runner is given %+v", got)
+	}
+}
+
+func TestWrongValuesAreNamed(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		key   string
+		value any
+	}{
+		{"laneway.nmae", "x"},
+		{"laneway.name", "Laneway"},
+		{"laneway.name", "a-name-that-is-too-long-for-a-bucket"},
+		{"laneway.region", "mars"},
+		{"laneway.stage", "a/b"},
+		{"laneway.architecture", "amd64"},
+		{"laneway.lane.main", 1},
+		{"laneway.lane.main", "1001"},
+		{"laneway.lane.other", 2},
+		{"laneway.gateway.timeout", 30}, // API Gateway would have given up
+		{"laneway.runner.timeout", 901},
+		{"laneway.runner.memory", 64},
+		{"laneway.runner.memory", "1.5"},
+		{"laneway.runner.memory", 1.5},
+		{"laneway.log.days", 31},
+		{"laneway.alarm.mail", "nobody"},
+		{"laneway.alarm.mail", "Somebody <ops@example.com>"},
+		{"laneway.removal", "snapshot"},
+		{"laneway.emulator", "yes"},
+		{"laneway.model", "gpt"},
+		{"laneway.log.level", "loud"},
+		{"laneway.name", []any{"laneway"}},
+		{"laneway.name", nil},
+	} {
+		_, err := ParseConfig(map[string]any{row.key: row.value})
+		if !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), row.key) {
+			t.Errorf("%s = %v: got %v", row.key, row.value, err)
+		}
+	}
+}
+
+func TestAllMistakesAreReportedAtOnce(t *testing.T) {
+	t.Parallel()
+	_, err := ParseConfig(map[string]any{"laneway.timers": 0, "laneway.removal": "no", "laneway.oops": 1})
+	for _, key := range []string{"laneway.timers", "laneway.removal", "laneway.oops"} {
+		if err == nil || !strings.Contains(err.Error(), key) {
+			t.Errorf("%s is not in %v", key, err)
+		}
+	}
+}
+
+func TestAMissingZipIsSaidWithTheCommandThatMakesIt(t *testing.T) {
+	t.Parallel()
+	c := defaults()
+	c.Architecture, c.Assets = X8664, t.TempDir()
+	err := checkAssets(c)
+	if err == nil || !strings.Contains(err.Error(), "scripts/build.sh functions amd64") {
+		t.Errorf("got %v", err)
+	}
+}
