@@ -20,6 +20,9 @@ type Call struct {
 	// microseconds; 0: no frame.
 	ConnectionID string
 	FrameAt      int64
+	// Accepted, if set, is called once when a new run is in the tables, before its
+	// wake-up is sent.
+	Accepted func(run.Status)
 }
 
 // Accepted is what became of a Call.
@@ -101,6 +104,7 @@ func (s *Service) acceptOps(ref session.Ref, m session.Meta, c *Call) ([]table.O
 		},
 	}
 	entry := session.PendingValue(st.Lane, st.Ref.Run)
+	var more []table.Op
 	if m.Exists() {
 		up.If = table.All(table.Equal(table.P(session.AttrSeq), m.Seq),
 			table.Less(table.P(session.AttrPendingN), int64(session.MaxPending)))
@@ -121,6 +125,7 @@ func (s *Service) acceptOps(ref session.Ref, m session.Meta, c *Call) ([]table.O
 			table.SetOp{Path: table.P(session.AttrStops), Value: table.Map{}},
 			table.SetOp{Path: table.P(session.AttrSessionID), Value: sid},
 			table.SetOp{Path: table.P(session.AttrCreated), Value: st.AcceptedAt})
+		more = append(more, session.PutID(ref, sid))
 	}
 	if c.FrameAt > 0 && c.ConnectionID != "" && m.Exists() {
 		stop := table.P(session.AttrStops, c.ConnectionID)
@@ -131,10 +136,14 @@ func (s *Service) acceptOps(ref session.Ref, m session.Meta, c *Call) ([]table.O
 			table.SetOp{Path: table.P(session.AttrCutoff), Value: m.Seq},
 			table.SetOp{Path: table.P(session.AttrCutWhy), Value: "interrupt"})
 	}
-	return []table.Op{{Kind: table.Put, Key: st.StatusKey(), Item: item, If: table.NotExists()}, up}, nil
+	put := table.Op{Kind: table.Put, Key: st.StatusKey(), Item: item, If: table.NotExists()}
+	return append([]table.Op{put, up}, more...), nil
 }
 
 func (s *Service) accepted(ctx context.Context, c Call, ref session.Ref) (Accepted, error) {
+	if c.Accepted != nil {
+		c.Accepted(c.Run)
+	}
 	s.wakeAccepted(ctx, c.Run, ref)
 	return Accepted{Status: c.Run}, nil
 }
@@ -155,7 +164,8 @@ func (s *Service) known(ctx context.Context, c Call, ref session.Ref, it table.I
 		return Accepted{}, err
 	}
 	if found.WriteID == c.Run.WriteID {
-		return s.accepted(ctx, Call{Run: found}, ref) // our own, the answer was lost
+		c.Run = found // our own, the answer was lost
+		return s.accepted(ctx, c, ref)
 	}
 	if found.RequestHash != c.Run.RequestHash {
 		return Accepted{}, &ConflictError{found.Method}

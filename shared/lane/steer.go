@@ -54,6 +54,9 @@ func (s *Service) Steer(ctx context.Context, c Call) (acc Accepted, steered bool
 		ce, failed := table.Failed(err)
 		switch {
 		case err == nil:
+			if c.Accepted != nil {
+				c.Accepted(*st)
+			}
 			return Accepted{Status: *st}, true, nil
 		case failed && ce.Op == 0 && ce.Found != nil:
 			acc, err = s.known(ctx, c, ref, *ce.Found)

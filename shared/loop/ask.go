@@ -10,6 +10,7 @@ import (
 	"laneway/shared/clock"
 	"laneway/shared/model"
 	"laneway/shared/model/watch"
+	"laneway/shared/queue"
 	"laneway/shared/reply"
 	"laneway/shared/transcript"
 )
@@ -68,8 +69,9 @@ func (a *attempt) ask(ctx context.Context) (answer, error) {
 			a.out.Replace("")
 			a.shown.Reset()
 		}
+		n, of := a.retry.Attempts(), a.retry.MaxAttempts()-1
 		a.out.Emit("run_status", map[string]any{
-			"phase": "retrying", "reason": string(me.Class), "attempt": a.retry.Attempts() + 1, "delayMs": wait.Milliseconds(),
+			"phase": "retrying", "reason": string(me.Class), "attempt": n + 1, "maxAttempts": of + 1, "retryAttempt": n, "maxRetries": of, "delayMs": wait.Milliseconds(),
 		})
 		if err := a.pause(ctx, wait); err != nil {
 			return answer{}, err
@@ -107,9 +109,9 @@ func (a *attempt) once(ctx context.Context, req model.Request) (answer, error) {
 	a.shown.Reset()
 	var ans answer
 	var raw strings.Builder
-	filter := reply.NewFilter()
-	window := watch.Windows{RunTimeout: a.runWindow(), AgentTimeout: a.r.AgentTimeout, Endpoint: a.sel.Endpoint, Cron: a.st.Lane == "cron"}
-	for part, err := range watch.Idle(ctx, a.r.Clock, window, a.sel.Provider.Stream, req) {
+	var filter reply.Filter
+	windows := watch.Windows{RunTimeout: a.runWindow(), AgentTimeout: a.r.AgentTimeout, Endpoint: a.sel.Endpoint, Cron: a.st.Lane == string(queue.Cron)}
+	for part, err := range watch.Idle(ctx, a.r.Clock, windows, a.sel.Provider.Stream, req) {
 		switch {
 		case err != nil:
 			return answer{}, err

@@ -13,6 +13,7 @@ import (
 	"laneway/shared/claim"
 	"laneway/shared/model"
 	"laneway/shared/model/retry"
+	"laneway/shared/reply"
 	"laneway/shared/run"
 	"laneway/shared/session"
 	"laneway/shared/stream"
@@ -30,6 +31,7 @@ type checkpoint struct {
 	LastUsage model.Usage     `json:"lastUsage"`
 	Asked     bool            `json:"asked,omitempty"` // a model was asked
 	Retry     json.RawMessage `json:"retry,omitempty"`
+	Clean     bool            `json:"clean,omitempty"` // written by a checkpoint that ended its attempt
 	Repeat    repeats         `json:"repeat"`
 	Took      []string        `json:"took,omitempty"`  // short ids of runs whose messages were delivered into this one
 	CutAt     int64           `json:"cutAt,omitempty"` // the step that the end of an invocation cut (R2)
@@ -168,21 +170,27 @@ func (a *attempt) add(e transcript.Entry) {
 // with the first commit.
 func (a *attempt) open(ctx context.Context) error {
 	m := a.h.Meta()
-	next := max(a.st.NextEvent, 1)
-	if m.Attempt > 1 {
-		// What a dead attempt sent without a commit is not known: leave room for it.
-		next = max(next, (m.Attempt-1)*eventsPerAttempt+1)
+	// What dead attempts sent without a commit is not known: leave room for each (S1).
+	dead := m.Attempt - max(a.st.Attempt, 1)
+	if a.chk.Clean {
+		dead--
 	}
+	a.chk.Clean = false
+	next := max(a.st.NextEvent, 1) + dead*stream.Block
+	messages, said := a.said()
 	var err error
 	a.out, err = a.r.Stream.Open(ctx, stream.Info{
 		Ref: a.st.Ref, RunID: a.st.RunID, SessionKey: a.ref.Key, SessionID: a.sid, AgentID: a.st.AgentID,
 		Lane: a.st.Lane, Origin: a.st.Origin, OriginUsesChat: a.st.Method != "agent",
+		Messages: messages, Text: said, MayPost: func() bool { return a.h.Fresh() == nil },
 	}, next)
 	if err != nil {
 		return err
 	}
 	a.st.StartedAt = m.ActiveAt
 	if m.Attempt == 1 {
+		// Published before its row is in the log: the claim's own write said that the
+		// run began, and when (META.actAt).
 		a.first = a.out.Prepare(lifecycle("start", "startedAt", a.st.StartedAt))
 		a.first.Publish()
 	}
@@ -190,9 +198,21 @@ func (a *attempt) open(ctx context.Context) error {
 	return nil
 }
 
-// eventsPerAttempt is how many event numbers an attempt may use without a commit
-// that says where it is: numbers grow over attempts, and a crash skips some (S1).
-const eventsPerAttempt = 10_000_000
+// said is what earlier attempts of the run have told clients already.
+func (a *attempt) said() (messages int, text string) {
+	var texts []string
+	for i := range a.rows {
+		e := &a.rows[i]
+		if e.RunID != a.st.RunID || e.Role != model.Assistant || e.Abort != nil {
+			continue
+		}
+		messages++
+		if s := reply.Strip(e.Text()); s != "" && !reply.IsSilent(s) {
+			texts = append(texts, s)
+		}
+	}
+	return messages, strings.Join(texts, "\n\n")
+}
 
 // prepare chooses model and tools. Its errors end the run: they are not transient.
 func (a *attempt) prepare(ctx context.Context) error {

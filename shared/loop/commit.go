@@ -25,7 +25,6 @@ type change struct {
 	status []table.SetOp   // of the run's record
 	drop   []table.Path    // likewise
 	events []*stream.Batch // in order; logged with this commit
-	usesUp bool            // a clean checkpoint: progress without a step
 }
 
 // commit writes the waiting rows and a change in one transaction, or in several
@@ -104,7 +103,9 @@ func (a *attempt) write(ctx context.Context, rows []transcript.Entry, c change) 
 		events = append([]*stream.Batch{a.first}, events...)
 	}
 	for _, b := range events {
-		tx.Ops = append(tx.Ops, b.Op())
+		if !b.Empty() {
+			tx.Ops = append(tx.Ops, b.Op())
+		}
 	}
 	if len(rows) > 0 {
 		tx.Head = rows[len(rows)-1].Seq

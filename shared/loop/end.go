@@ -89,6 +89,7 @@ func (a *attempt) checkpoint(ctx context.Context, why error) error {
 		a.out.Replace("")
 	}
 	a.out.Drain(ctx)
+	a.chk.Clean = true
 	clean := claim.Tx{
 		Release: true,
 		Set:     []table.SetOp{{Path: table.P(session.AttrStalled), Value: int64(0)}},

@@ -8,6 +8,7 @@ import (
 
 	"laneway/shared/claim"
 	"laneway/shared/model"
+	"laneway/shared/notify"
 	"laneway/shared/run"
 	"laneway/shared/session"
 	"laneway/shared/stream"
@@ -124,8 +125,9 @@ func (a *attempt) closeCalls() {
 func (a *attempt) terminal(ctx context.Context, o *run.Outcome) error {
 	now := a.r.Clock.Now()
 	a.st.EndedAt, a.st.Outcome, a.st.State = now.UnixMilli(), o, run.Ended
-	batch := a.out.Prepare(terminalEvents(&a.st, a.shownText(o))...)
+	batch := a.out.Prepare(notify.EndEvents(&a.st, a.shownText(o))...)
 	a.st.TermEvent = batch.First()
+	batch.Expire(now.Add(run.Keep))
 	body, err := json.Marshal(o)
 	if err != nil {
 		return err

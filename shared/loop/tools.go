@@ -41,7 +41,7 @@ func (a *attempt) commitCalls(ctx context.Context, ans answer) error {
 	calls := ans.calls()
 	a.chk.ToolCalls += int64(len(calls))
 	c := change{}
-	var events []stream.Event
+	events := []stream.Event{stream.EndMessage()}
 	now := a.r.Clock.Now().UnixMilli()
 	for i, b := range calls {
 		c.tx.Ops = append(c.tx.Ops, table.Op{
@@ -249,7 +249,7 @@ func (a *attempt) commitResults(ctx context.Context, calls []*call) error {
 }
 
 func (a *attempt) doneOp(k *call) (table.Op, error) {
-	b, err := json.Marshal(tool.Result{Content: a.kept(k), Details: tool.TrimDetails(k.result.Details), IsError: k.result.IsError, Meta: k.result.Meta})
+	b, err := json.Marshal(tool.Result{Content: a.kept(k), Details: tool.PersistDetails(k.result.Details), IsError: k.result.IsError, Meta: k.result.Meta})
 	if err != nil {
 		return table.Op{}, err
 	}
@@ -261,7 +261,7 @@ func (a *attempt) doneOp(k *call) (table.Op, error) {
 
 // kept is a result's content as the transcript keeps it.
 func (a *attempt) kept(k *call) []model.Block {
-	return tool.CapContent(k.result.Content, tool.TranscriptLimit(a.sel.ContextWindow))
+	return tool.CapResult(*k.result, tool.TranscriptCap(a.sel.ContextWindow)).Content
 }
 
 func (a *attempt) resultRow(k *call) transcript.Entry {
@@ -272,7 +272,7 @@ func (a *attempt) resultRow(k *call) transcript.Entry {
 	return transcript.Entry{
 		ID: a.r.NewID(), Type: transcript.Message, RunID: a.st.RunID, At: a.r.Clock.Now().UnixMilli(),
 		Role: model.ToolResult, ToolCallID: k.block.ID, ToolName: k.block.Name,
-		Content: content, IsError: k.result.IsError, Details: tool.TrimDetails(k.result.Details),
+		Content: content, IsError: k.result.IsError, Details: tool.PersistDetails(k.result.Details),
 	}
 }
 
