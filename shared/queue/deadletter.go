@@ -5,6 +5,9 @@ import (
 	"time"
 )
 
+// TimerMaxReceives is how often a timer may fail before it is a dead letter.
+const TimerMaxReceives = 5
+
 // DeadLetter is a message that failed MaxReceives times. Nothing is lost with it:
 // the tables know its work, and the watchdog sends a new wake-up.
 type DeadLetter struct {
@@ -18,10 +21,11 @@ type DeadLetter struct {
 
 // DeadLetterStore is what an operator does with dead letters. Each adapter has it.
 type DeadLetterStore interface {
-	// DeadLetters lists those of a lane, oldest first, at most limit.
+	// DeadLetters lists those of a lane, at most limit, those of a group in their
+	// order. The empty lane is the timers.
 	DeadLetters(ctx context.Context, lane Lane, limit int) ([]DeadLetter, error)
-	// Redrive puts those of a lane back as new messages, oldest first, and says
-	// how many; Purge forgets them.
+	// Redrive puts those of a lane back as new messages, those of a group in their
+	// order, and says how many; Purge forgets them.
 	Redrive(ctx context.Context, lane Lane) (int, error)
 	Purge(ctx context.Context, lane Lane) (int, error)
 }

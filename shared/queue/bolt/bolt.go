@@ -33,7 +33,6 @@ const (
 	// not outlast a handler as on SQS: a handler here can't die alone.
 	DefaultVisibility       = 10 * time.Second
 	DefaultTimerConcurrency = 16
-	DefaultTimerReceives    = 5
 	// lockWait is how long Open waits for another process to let go of the file.
 	lockWait = time.Second
 )
@@ -53,7 +52,7 @@ type Config struct {
 	Lanes            []queue.Def   // zero: queue.Definitions()
 	Visibility       time.Duration // zero: DefaultVisibility
 	TimerConcurrency int           // most timer handlers at once; zero: DefaultTimerConcurrency
-	TimerMaxReceives int           // zero: DefaultTimerReceives
+	TimerMaxReceives int           // zero: queue.TimerMaxReceives
 }
 
 func (c Config) withDefaults() (Config, error) {
@@ -77,7 +76,7 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	c.Visibility = cmp.Or(c.Visibility, DefaultVisibility)
 	c.TimerConcurrency = cmp.Or(c.TimerConcurrency, DefaultTimerConcurrency)
-	c.TimerMaxReceives = cmp.Or(c.TimerMaxReceives, DefaultTimerReceives)
+	c.TimerMaxReceives = cmp.Or(c.TimerMaxReceives, queue.TimerMaxReceives)
 	for _, d := range c.Lanes {
 		if d.Lane == "" || d.Concurrency < 1 || d.MaxReceives < 1 {
 			return c, fmt.Errorf("queue/bolt: lane %q needs a name, a concurrency and a number of receives", d.Lane)
