@@ -78,7 +78,7 @@ func Load(dir *workspace.Dir, kind Kind) ([]File, error) {
 func load(dir *workspace.Dir, name string) (content string, found bool, err error) {
 	f, err := dir.Open(name)
 	if err != nil {
-		return "", false, nil //nolint:nilerr // whatever keeps it from being opened: it is not there for the agent
+		return "", false, nil // whatever keeps it from being opened: it is not there for the agent
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	raw, err := io.ReadAll(io.LimitReader(f, readCap))

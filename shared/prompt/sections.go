@@ -150,8 +150,8 @@ func runtimeSection(r Runtime) string {
 // withoutCronRun drops the part of a cron session key that names one run of the
 // job, so that all runs of a job share a prompt.
 func withoutCronRun(session string) string {
-	if i := strings.Index(session, ":run:"); i >= 0 && strings.Contains(session[:i], ":cron:") {
-		return session[:i]
+	if job, _, ok := strings.Cut(session, ":run:"); ok && strings.Contains(job, ":cron:") {
+		return job
 	}
 	return session
 }

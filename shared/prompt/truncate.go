@@ -92,7 +92,7 @@ func policyDigest(text string, room int) string {
 			soft = append(soft, rule{i, line})
 		}
 	}
-	rules := append(hard, soft...)
+	rules := slices.Concat(hard, soft)
 	omitted := func(n int) string { return fmt.Sprintf("[...%d more policy lines omitted...]\n", n) }
 	room -= chars.Count(digestTitle) + chars.Count(omitted(len(rules)))
 	var kept []rule

@@ -92,7 +92,7 @@ func endsWord(s string) bool {
 // EmptyScratch says whether a heartbeat's notes hold nothing to do: only blanks,
 // headings, empty list items, fences and comments.
 func EmptyScratch(text string) bool {
-	for _, line := range strings.Split(htmlComment.ReplaceAllString(text, ""), "\n") {
+	for line := range strings.SplitSeq(htmlComment.ReplaceAllString(text, ""), "\n") {
 		line = strings.TrimSpace(line)
 		if line == "" || strings.HasPrefix(line, "#") || strings.HasPrefix(line, "```") || strings.HasPrefix(line, "~~~") || emptyItem.MatchString(line) {
 			continue

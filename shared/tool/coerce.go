@@ -3,6 +3,7 @@ package tool
 import (
 	"encoding/json"
 	"math/big"
+	"slices"
 	"strings"
 )
 
@@ -43,7 +44,7 @@ func coerceObject(schema, object map[string]any) (changed bool) {
 		if !known {
 			property = schema["additionalProperties"]
 		}
-		if value == nil && known && !contains(required, name) && !allowsNull(property) {
+		if value == nil && known && !slices.Contains(required, any(name)) && !allowsNull(property) {
 			delete(object, name)
 			changed = true
 			continue
@@ -176,19 +177,5 @@ func allowsNull(schema any) bool {
 		return true
 	}
 	types := typesOf(s)
-	for _, t := range types {
-		if t == "null" {
-			return true
-		}
-	}
-	return len(types) == 0
-}
-
-func contains(list []any, name string) bool {
-	for _, one := range list {
-		if one == name {
-			return true
-		}
-	}
-	return false
+	return len(types) == 0 || slices.Contains(types, "null")
 }

@@ -65,8 +65,7 @@ func Blocked(deniedReason, text string) Result {
 func refused(err error) Result {
 	r := ErrorResult(err.Error())
 	kind := "unknown-tool"
-	var args *ArgumentError
-	if errors.As(err, &args) {
+	if _, ok := errors.AsType[*ArgumentError](err); ok {
 		kind = "argument-validation"
 	}
 	r.Details = map[string]any{"errorKind": kind}

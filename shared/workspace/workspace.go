@@ -44,8 +44,8 @@ func Open(dir string) (*Dir, error) {
 		return nil, fmt.Errorf("workspace: %w", err)
 	}
 	bases := []string{abs}
-	if real, err := filepath.EvalSymlinks(abs); err == nil && real != abs {
-		bases = append(bases, real)
+	if resolved, err := filepath.EvalSymlinks(abs); err == nil && resolved != abs {
+		bases = append(bases, resolved)
 	}
 	return &Dir{root: root, bases: bases}, nil
 }
@@ -170,12 +170,10 @@ func (d *Dir) Write(name string, content []byte) (created bool, err error) {
 // fail names the operation and the path as asked for, and hides the host's name
 // for it. A refusal of os.Root has no exported error, only this text.
 func fail(op, name string, err error) error {
-	var at *fs.PathError
-	if errors.As(err, &at) {
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
 		err = at.Err
 	}
-	var link *os.LinkError
-	if errors.As(err, &link) {
+	if link, ok := errors.AsType[*os.LinkError](err); ok {
 		err = link.Err
 	}
 	if err.Error() == "path escapes from parent" {

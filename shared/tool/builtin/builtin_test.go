@@ -36,7 +36,7 @@ type bench struct {
 	tools *tool.Registry
 }
 
-func setup(t testing.TB) bench {
+func setup(t *testing.T) bench {
 	t.Helper()
 	r, err := tool.NewRegistry(builtin.Read{}, builtin.Ls{}, builtin.SessionStatus{
 		Clock: fixedClock{},
@@ -48,7 +48,7 @@ func setup(t testing.TB) bench {
 	return bench{dir: t.TempDir(), tools: r}
 }
 
-func (b bench) file(t testing.TB, name, content string) {
+func (b bench) file(t *testing.T, name, content string) {
 	t.Helper()
 	path := filepath.Join(b.dir, name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -31,7 +30,7 @@ const (
 // command runs with the rights of this process; who may use this tool is the
 // operator's decision.
 //
-// The command sees only the variables named here and in PassEnv, because the
+// The command sees only the variables of passedEnv and PassEnv, because the
 // environment of this process holds keys; OPENCLAW_SHELL=exec tells it where it is.
 type Exec struct {
 	// Shell runs the command given after "-c" (on Windows "/C"); empty: bash if
@@ -41,8 +40,9 @@ type Exec struct {
 	Timeout time.Duration
 	// MaxTimeout bounds what a call may ask for; 0: no bound.
 	MaxTimeout time.Duration
-	// PassEnv are names of more variables to pass on.
-	PassEnv []string
+	// Environ is the environment to choose from, as os.Environ gives it. PassEnv
+	// names variables that are passed on beside the common ones.
+	Environ, PassEnv []string
 	// Clock measures durations; nil: the machine's.
 	Clock clock.Clock
 }
@@ -133,13 +133,9 @@ func (e Exec) timeout(asked *float64) time.Duration {
 
 func (e Exec) environment(extra map[string]string) ([]string, error) {
 	var env []string
-	for _, name := range slices.Concat(passedEnv, e.PassEnv) {
-		if value, ok := os.LookupEnv(name); ok {
-			env = append(env, name+"="+value)
-		}
-	}
-	for _, pair := range os.Environ() {
-		if strings.HasPrefix(pair, "LC_") {
+	for _, pair := range e.Environ {
+		name, _, _ := strings.Cut(pair, "=")
+		if slices.Contains(passedEnv, name) || slices.Contains(e.PassEnv, name) || strings.HasPrefix(name, "LC_") {
 			env = append(env, pair)
 		}
 	}

@@ -59,9 +59,11 @@ func TestExecTellsTheExitCode(t *testing.T) {
 }
 
 func TestExecPassesNoSecretsOn(t *testing.T) {
-	t.Setenv("OPENAI_API_KEY", "not-for-commands")
-	t.Setenv("LANEWAY_TEST_PASSED", "passed")
-	b := shell(t, builtin.Exec{PassEnv: []string{"LANEWAY_TEST_PASSED"}})
+	t.Parallel()
+	b := shell(t, builtin.Exec{
+		Environ: append(os.Environ(), "OPENAI_API_KEY=not-for-commands", "LANEWAY_TEST_PASSED=passed"),
+		PassEnv: []string{"LANEWAY_TEST_PASSED"},
+	})
 	r := b.call(t.Context(), "exec", map[string]any{"command": "env", "env": map[string]any{"GIVEN": "by the model"}})
 	if strings.Contains(text(r), "not-for-commands") || !strings.Contains(text(r), "LANEWAY_TEST_PASSED=passed") || !strings.Contains(text(r), "GIVEN=by the model") {
 		t.Errorf("%s", text(r))
@@ -106,6 +108,7 @@ func TestExecLeavesNothingInTheBackground(t *testing.T) {
 	gone(t, strings.TrimSpace(text(r)))
 }
 
+//nolint:paralleltest // it counts the goroutines of the process
 func TestExecEndsWithItsContext(t *testing.T) {
 	b := shell(t, builtin.Exec{})
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
@@ -159,7 +162,7 @@ func TestWriteIsIdempotent(t *testing.T) {
 	if r.IsError || r.Details["firstChangedLine"] != 2 {
 		t.Errorf("%+v", r)
 	}
-	f, err := os.Open(filepath.Join(b.dir, "a/b.txt"))
+	f, err := os.Open(filepath.Join(b.dir, "a", "b.txt"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,7 @@ func readPage(ctx context.Context, from io.Reader, at pageStart, limit int) (tex
 	if limit <= 0 || limit > readLines {
 		limit = readLines
 	}
-	in := bufio.NewReaderSize(&interruptible{ctx: ctx, r: from}, 64*1024)
+	in := bufio.NewReaderSize(untilDone(ctx, from), 64*1024)
 	if err := skipLines(in, at.line-1); err != nil {
 		return textPage{}, err
 	}
@@ -126,15 +126,16 @@ func skipChars(in *bufio.Reader, n int) error {
 	return nil
 }
 
-// interruptible fails reads once its context has ended.
-type interruptible struct {
-	ctx context.Context
-	r   io.Reader
-}
+// interruptible is a reader as a function, which fails once its context has ended.
+type interruptible func(p []byte) (int, error)
 
-func (i *interruptible) Read(p []byte) (int, error) {
-	if err := i.ctx.Err(); err != nil {
-		return 0, err
+func (read interruptible) Read(p []byte) (int, error) { return read(p) }
+
+func untilDone(ctx context.Context, from io.Reader) interruptible {
+	return func(p []byte) (int, error) {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		return from.Read(p)
 	}
-	return i.r.Read(p)
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"laneway/shared/model"
@@ -108,7 +109,7 @@ func readImage(name, mime string, start []byte, rest io.Reader) (tool.Result, er
 	if err != nil {
 		return tool.Result{}, fmt.Errorf("read %s: %w", name, err)
 	}
-	data := append(start, tail...)
+	data := slices.Concat(start, tail)
 	if len(data) > imageBytes {
 		return tool.Result{}, fmt.Errorf("read %s: the image is larger than %d bytes", name, imageBytes)
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -100,10 +101,10 @@ func statusCard(now time.Time, scope tool.Scope, info RunInfo) string {
 		line("Context", fmt.Sprintf("%d of %d tokens (%d%%)", info.ContextUsed, info.ContextWindow, 100*info.ContextUsed/info.ContextWindow))
 	}
 	if info.Compactions > 0 {
-		line("Compactions", fmt.Sprint(info.Compactions))
+		line("Compactions", strconv.Itoa(info.Compactions))
 	}
 	if info.Queued > 0 {
-		line("Waiting messages", fmt.Sprint(info.Queued))
+		line("Waiting messages", strconv.Itoa(info.Queued))
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }

@@ -1,11 +1,11 @@
 package builtin
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 
 	"laneway/shared/tool"
 	"laneway/shared/workspace"
@@ -81,5 +81,5 @@ func firstChangedLine(before, after string) int {
 	for same < len(before) && same < len(after) && before[same] == after[same] {
 		same++
 	}
-	return 1 + bytes.Count([]byte(after[:same]), []byte("\n"))
+	return 1 + strings.Count(after[:same], "\n")
 }
