@@ -24,6 +24,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"time"
 
 	"laneway/shared/clock"
@@ -149,6 +150,10 @@ func upgrade(ctx context.Context, cfg Config) (*websocket.Conn, error) {
 	}
 	if res != nil && res.StatusCode != http.StatusSwitchingProtocols {
 		return nil, &UpgradeError{Status: res.StatusCode, Body: readBody(res)}
+	}
+	// What is around it says only that a WebSocket begins as an HTTP request.
+	if inner, ok := errors.AsType[*url.Error](err); ok {
+		err = inner.Err
 	}
 	return nil, fmt.Errorf("cannot reach the gateway at %s: %w", redact(cfg.URL), err)
 }
