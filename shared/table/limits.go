@@ -11,7 +11,8 @@ const (
 	MaxDepth = 31        // levels of Map inside an attribute
 
 	// MaxPaths and MaxConds keep an op's expressions under the 4 KB and the 300
-	// operators that DynamoDB accepts: paths of an update, nodes of a condition.
+	// operators that DynamoDB accepts: paths of an update, of which an addition to a
+	// member of a map counts as three, and parts of a condition.
 	MaxPaths = 100
 	MaxConds = 60
 

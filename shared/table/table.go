@@ -113,7 +113,7 @@ type Query struct {
 }
 
 // Page is a part of a Query's answer. A page ends at Limit or at 1 MB; Next is
-// empty when nothing is left.
+// empty when nothing is left. A last page may be empty.
 type Page struct {
 	Items []Item
 	Next  string

@@ -47,6 +47,12 @@ func checkOp(op *Op, alone bool) error {
 		return err
 	}
 	updates := len(op.Set) + len(op.Add) + len(op.AddTo) + len(op.TakeFrom) + len(op.Remove)
+	weight := updates
+	for _, a := range op.Add {
+		if a.Path.Member != "" {
+			weight += 2
+		}
+	}
 	switch {
 	case op.Kind < Put || op.Kind > Check:
 		return fmt.Errorf("%w: no such kind of op: %d", ErrInvalid, op.Kind)
@@ -60,8 +66,8 @@ func checkOp(op *Op, alone bool) error {
 		return fmt.Errorf("%w: a check without a condition", ErrInvalid)
 	case op.ReturnNew && (op.Kind != Update || !alone):
 		return fmt.Errorf("%w: ReturnNew is for an update that is the only op", ErrInvalid)
-	case updates > MaxPaths:
-		return fmt.Errorf("%w: %d paths in an update, at most %d", ErrTooLarge, updates, MaxPaths)
+	case weight > MaxPaths:
+		return fmt.Errorf("%w: %d paths in an update, at most %d", ErrTooLarge, weight, MaxPaths)
 	}
 	if op.If != nil {
 		nodes := 0

@@ -93,7 +93,6 @@ func updateCases() []testCase {
 			b.refused(table.ErrInvalid, up(k, table.Op{AddTo: []table.MemberOp{{Attr: "n", Members: table.Set{"a"}}}}))
 			b.refused(table.ErrInvalid, up(k, table.Op{TakeFrom: []table.MemberOp{{Attr: "s", Members: table.Set{"a"}}}}))
 			b.refused(table.ErrInvalid, up(k, table.Op{Set: set(table.P("s", "k"), "v")}))
-			b.refused(table.ErrInvalid, up(k, table.Op{Remove: []table.Path{table.P("n", "k")}}))
 			b.refused(table.ErrInvalid, table.Op{Kind: table.Put, Key: b.key("y")}, up(k, table.Op{Add: []table.AddOp{{Path: table.P("s"), N: 1}}}))
 			b.is(k, a)
 			b.absent(b.key("y"))
