@@ -50,6 +50,17 @@ func (f Failure) Fail(c Class) *Error {
 	return e
 }
 
+// Cut is the Error of a stream that broke: the caller's end, the watchdog or a
+// deadline if ctx says so, else a timeout, since the provider had begun to answer.
+func (f Failure) Cut(ctx context.Context, err error) *Error {
+	if cause := context.Cause(ctx); cause != nil {
+		f.Err = cause
+		return f.Classified()
+	}
+	f.Err = err
+	return f.Fail(Timeout)
+}
+
 // bare strips what names addresses, whose user part or query can hold a key.
 func bare(err error) error {
 	switch {

@@ -109,17 +109,17 @@ func (p *Provider) encode(r model.Request) ([]byte, error) {
 // effort is OpenAI's word for a thinking level; empty for models that do not
 // reason, which refuse the field, and when no level is asked for.
 func effort(name, level string) string {
-	five := strings.HasPrefix(name, "gpt-5")
+	five := strings.HasPrefix(name, "gpt-5") || strings.HasPrefix(name, "gpt-6")
 	oSeries := len(name) > 1 && name[0] == 'o' && name[1] >= '0' && name[1] <= '9'
 	if level == "" || (!five && !oSeries) || strings.Contains(name, "chat") {
 		return ""
 	}
 	lowest := "low"
 	switch {
-	case strings.HasPrefix(name, "gpt-5."):
-		lowest = "none"
-	case five:
+	case name == "gpt-5" || strings.HasPrefix(name, "gpt-5-"):
 		lowest = "minimal"
+	case five:
+		lowest = "none"
 	}
 	switch level {
 	case "off":

@@ -121,6 +121,7 @@ func TestReasoningEffortByModel(t *testing.T) {
 		{"gpt-5-mini", "minimal", "minimal"},
 		{"gpt-5.2", "off", "none"},
 		{"gpt-5.2", "minimal", "low"},
+		{"gpt-6-sol", "off", "none"},
 		{"gpt-5-chat-latest", "high", ""},
 		{"o3", "off", "low"},
 		{"o4-mini", "medium", "medium"},

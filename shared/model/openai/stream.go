@@ -135,20 +135,14 @@ func (d *decoder) choice(c *choice) bool {
 // end judges what came and gives the tool calls and Done, or an error.
 func (d *decoder) end() bool {
 	f := d.provider.failure(d.request)
-	if cause := context.Cause(d.ctx); cause != nil && !d.done {
-		f.Err = cause
-		return d.fail(f.Classified())
-	}
 	switch {
-	case d.transmit != nil && d.finish == "":
-		f.Err = d.transmit
-		return d.fail(f.Fail(model.Timeout))
 	case d.done:
+	case d.ctx.Err() != nil || d.transmit != nil && d.finish == "":
+		return d.fail(f.Cut(d.ctx, d.transmit))
 	case d.chunks == 0:
 		return d.fail(f.Fail(model.EmptyResponse))
 	case d.finish == "":
-		f.Err = io.ErrUnexpectedEOF
-		return d.fail(f.Fail(model.Timeout))
+		return d.fail(f.Cut(d.ctx, io.ErrUnexpectedEOF))
 	}
 	if c := model.FromFinishReason(d.finish); c != "" {
 		f.Code = d.finish

@@ -193,7 +193,7 @@ func TestTheConnectionIsClosedWhenAWindowPasses(t *testing.T) {
 	srv.AwaitClosed(t)
 }
 
-// The windows of the table reach the watch: a run of 20 s bounds both.
+// The windows of the table reach the watch.
 func TestIdleUsesTheTable(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
