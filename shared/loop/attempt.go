@@ -220,7 +220,7 @@ func (a *attempt) prepare(ctx context.Context) error {
 	if a.sel, err = a.r.Models.Select(ctx, a.st.Input, a.entry); err != nil {
 		return err
 	}
-	if a.tools, err = a.r.Agents.Tools(ctx, a.scope); err != nil {
+	if a.tools, err = a.r.Agents.Tools(ctx, &a.scope); err != nil {
 		return err
 	}
 	if a.st.Input.PromptMode == "none" {

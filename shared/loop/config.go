@@ -38,7 +38,8 @@ type Models interface {
 // Agents gives what belongs to an agent: its system prompt and its tools.
 type Agents interface {
 	Prompt(ctx context.Context, p PromptInput) (string, error)
-	Tools(ctx context.Context, scope tool.Scope) (*tool.Registry, error)
+	// Tools gives the tools of scope.AgentID, and fills in the workspace.
+	Tools(ctx context.Context, scope *tool.Scope) (*tool.Registry, error)
 }
 
 // PromptInput is what a system prompt depends on.

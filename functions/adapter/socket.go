@@ -1,0 +1,116 @@
+// Package adapter turns the events of AWS into calls of the services. The functions
+// use it, and so does the single-machine edition, which makes the same events.
+//
+// Guarantees: no event, well-formed or not, makes an adapter panic; an event of
+// another kind is an error that says so; nothing is posted to a connection from
+// inside its $connect.
+package adapter
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"net/http"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"laneway/shared/push"
+	"laneway/shared/push/apigw"
+	"laneway/shared/rpc"
+)
+
+// Socket serves the WebSocket API.
+type Socket struct {
+	Gateway *rpc.Gateway
+	// Poster sends what does not fit into the route response; nil where every frame
+	// goes through Send.
+	Poster push.Poster
+	// Endpoint is AWS_ENDPOINT_URL where an endpoint stands for AWS.
+	Endpoint string
+}
+
+// Out is where frames go on one machine; its zero value collects them for the route
+// response.
+type Out struct {
+	Send    func(frame []byte)
+	Closing func(code int, reason string)
+}
+
+// Errors of events that cannot be served.
+var (
+	ErrEvent = errors.New("adapter: not an event of the WebSocket API")
+)
+
+// Handle serves an event as a function does: the first frame is the route's
+// response, more are posted.
+func (s *Socket) Handle(ctx context.Context, ev events.APIGatewayWebsocketProxyRequest) (events.APIGatewayProxyResponse, error) {
+	var frames [][]byte
+	out := Out{
+		Send: func(frame []byte) { frames = append(frames, frame) },
+		// The client closes by itself after a refusal; deleting the connection here
+		// could overtake the response that says why.
+		Closing: func(int, string) {},
+	}
+	if err := s.Serve(ctx, ev, out); err != nil {
+		return events.APIGatewayProxyResponse{StatusCode: http.StatusInternalServerError}, err
+	}
+	res := events.APIGatewayProxyResponse{StatusCode: http.StatusOK}
+	if len(frames) > 0 {
+		res.Body = string(frames[0])
+		frames = frames[1:]
+	}
+	for _, f := range frames {
+		// Behind the response: a client takes replies in any order, by their ids.
+		if err := s.Poster.Post(ctx, push.Target{ConnectionID: ev.RequestContext.ConnectionID, Callback: s.callback(ev)}, f); err != nil {
+			return res, err
+		}
+	}
+	return res, nil
+}
+
+func (s *Socket) callback(ev events.APIGatewayWebsocketProxyRequest) string {
+	c := ev.RequestContext
+	if c.APIID == "" {
+		return "" // one machine
+	}
+	return apigw.CallbackFor(c.DomainName, c.Stage, c.APIID, s.Endpoint)
+}
+
+// Serve serves an event; what it has to say goes to out.
+func (s *Socket) Serve(ctx context.Context, ev events.APIGatewayWebsocketProxyRequest, out Out) error {
+	c := ev.RequestContext
+	if c.ConnectionID == "" {
+		return ErrEvent
+	}
+	switch c.EventType {
+	case "CONNECT":
+		return s.Gateway.Opened(ctx, c.ConnectionID, s.callback(ev))
+	case "DISCONNECT":
+		return s.Gateway.Closed(ctx, c.ConnectionID)
+	case "MESSAGE":
+	default:
+		return ErrEvent
+	}
+	body := []byte(ev.Body)
+	if ev.IsBase64Encoded {
+		var err error
+		if body, err = base64.StdEncoding.DecodeString(ev.Body); err != nil {
+			return ErrEvent
+		}
+	}
+	s.Gateway.Serve(ctx, &rpc.Frame{
+		ConnectionID: c.ConnectionID, Callback: s.callback(ev), Body: body, At: frameTime(ev), Send: out.Send, Closing: out.Closing,
+	})
+	return nil
+}
+
+// frameTime is when a frame came in, in µs. API Gateway says it in ms; the edition
+// on one machine, which knows the order of a connection's frames, in µs.
+func frameTime(ev events.APIGatewayWebsocketProxyRequest) int64 {
+	at := ev.RequestContext.RequestTimeEpoch
+	const microsFrom = 1e14 // of this order are µs, of 1e12 ms
+	if at < microsFrom {
+		at *= 1000
+	}
+	return at
+}

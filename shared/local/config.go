@@ -1,0 +1,104 @@
+// Package local is the single-machine edition: the same services and the same
+// handlers as on AWS, in one process over files.
+//
+// Guarantees: what was acknowledged survives kill -9 and goes on after the next
+// start, at once: the process that has the data lock ends the leases of its
+// predecessor. Frames of one connection are accepted in the order in which they
+// were sent. Serve returns when its context has ended and everything that it
+// started has.
+package local
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"laneway/shared/agent"
+	"laneway/shared/claim"
+	"laneway/shared/clock"
+	"laneway/shared/loop"
+	"laneway/shared/model"
+	"laneway/shared/model/retry"
+	"laneway/shared/protocol"
+	"laneway/shared/push"
+	"laneway/shared/queue"
+)
+
+// Limits are what a client may send and be sent, and for how long.
+type Limits struct {
+	First    int64         // bytes of the first message
+	Message  int64         // bytes of a message after hello
+	Out      int           // bytes of a frame that is sent
+	Idle     time.Duration // without a frame in either direction; 0: no limit
+	Life     time.Duration // of a connection; 0: no limit
+	Parallel bool          // frames of one connection are served in any order
+	Pacing   time.Duration // least time between two deltas
+}
+
+// The limits of the stock gateway and of API Gateway.
+var (
+	Stock      = Limits{First: protocol.MaxFirstMessage, Message: protocol.MaxMessageIn, Out: 6 << 20}
+	APIGateway = Limits{
+		First: protocol.MaxMessageInAPIGateway, Message: protocol.MaxMessageInAPIGateway, Out: push.MaxFrame - 8<<10,
+		Idle: 10 * time.Minute, Life: 2 * time.Hour, Parallel: true, Pacing: 250 * time.Millisecond,
+	}
+)
+
+// LimitsByName finds limits; empty is Stock.
+func LimitsByName(name string) (Limits, error) {
+	switch name {
+	case "", "stock":
+		return Stock, nil
+	case "apigateway":
+		return APIGateway, nil
+	}
+	return Limits{}, fmt.Errorf("limits %q: want stock or apigateway", name)
+}
+
+// Config of a Server. Fields without a note are required.
+type Config struct {
+	Data   string // directory, made where it is missing
+	Listen string // address; port 0 takes a free one
+	Token  string // that clients connect with, beside stored ones
+	Limits Limits
+	Model  model.Selected
+	Models []model.Info
+	// Agents beside main; main gets Workspace unless it is among them.
+	Agents    []agent.Spec
+	Workspace string // of agent main; empty: in Data
+	Shell     bool   // gives agents the tools write and exec
+
+	Clock    clock.Clock  // nil: the machine's
+	Log      *slog.Logger // nil: the default logger
+	Version  string
+	Times    claim.Times
+	Lanes    []queue.Def   // nil: queue.Definitions
+	Function time.Duration // how long an invocation may last, as on AWS; 0: for ever
+	Retry    retry.Config
+	NoSync   bool // for tests: no durability
+	// Runner wraps the runner; for tests.
+	Runner func(*loop.Runner) *loop.Runner
+}
+
+func (c Config) withDefaults() (Config, error) {
+	if c.Data == "" || c.Listen == "" {
+		return c, errors.New("local: Data and Listen are required")
+	}
+	if c.Model.Provider == nil {
+		return c, errors.New("local: a model is required")
+	}
+	if c.Limits == (Limits{}) {
+		c.Limits = Stock
+	}
+	if c.Clock == nil {
+		c.Clock = clock.System{}
+	}
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	c.Version = cmp.Or(c.Version, "dev")
+	c.Times = c.Times.WithDefaults()
+	return c, nil
+}

@@ -1,0 +1,253 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"laneway/functions/adapter"
+	"laneway/shared/agent"
+	"laneway/shared/blob/dir"
+	pushlocal "laneway/shared/push/local"
+	"laneway/shared/queue"
+	queuebolt "laneway/shared/queue/bolt"
+	"laneway/shared/session"
+	tablebolt "laneway/shared/table/bolt"
+	"laneway/shared/token"
+	"laneway/shared/wiring"
+)
+
+// Server is the edition, listening.
+type Server struct {
+	cfg    Config
+	core   *wiring.Core
+	store  *tablebolt.Store
+	queue  *queuebolt.Queue
+	blobs  *dir.Store
+	conns  *pushlocal.Registry
+	socket *adapter.Socket
+	wake   queue.Handler
+	ln     net.Listener
+	tokens *token.Store
+}
+
+// Open takes the data lock, opens the stores, ends what a predecessor held, and
+// listens. Nothing is served before Serve.
+func Open(ctx context.Context, c Config) (_ *Server, err error) {
+	if c, err = c.withDefaults(); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(c.Data, 0o700); err != nil {
+		return nil, fmt.Errorf("data directory: %w", err)
+	}
+	s := &Server{cfg: c}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.Close())
+		}
+	}()
+	if err := s.openStores(); err != nil {
+		return nil, err
+	}
+	if err := s.build(); err != nil {
+		return nil, err
+	}
+	if _, err := s.core.Lanes.Recover(ctx); err != nil {
+		return nil, fmt.Errorf("recover: %w", err)
+	}
+	if s.ln, err = net.Listen("tcp", c.Listen); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Server) openStores() (err error) {
+	c := s.cfg
+	if s.store, err = tablebolt.Open(tablebolt.Config{Path: filepath.Join(c.Data, "tables.db"), NoSync: c.NoSync}); err != nil {
+		return err
+	}
+	if s.blobs, err = dir.Open(dir.Config{Path: filepath.Join(c.Data, "blobs")}); err != nil {
+		return err
+	}
+	s.queue, err = queuebolt.Open(queuebolt.Config{Path: filepath.Join(c.Data, "queue.db"), Clock: c.Clock, Log: c.Log, Lanes: c.Lanes})
+	return err
+}
+
+func (s *Server) build() (err error) {
+	c := s.cfg
+	s.conns = pushlocal.New(pushlocal.Config{Limit: max(c.Limits.Out, 0)})
+	s.core, err = wiring.Build(
+		wiring.Ports{Store: s.store, Queue: s.queue, Timers: s.queue, Blobs: s.blobs, Poster: s.conns},
+		wiring.Settings{
+			Times: c.Times, Clock: c.Clock, Log: c.Log, Pacing: c.Limits.Pacing, MaxFrame: c.Limits.Out, MaxPayload: c.Limits.Message,
+			ConnLife: connLife(c.Limits), Version: c.Version,
+		})
+	if err != nil {
+		return err
+	}
+	agents := c.Agents
+	if !hasMain(agents) {
+		ws := c.Workspace
+		if ws == "" {
+			ws = filepath.Join(c.Data, "workspace", session.DefaultAgent)
+		}
+		agents = append([]agent.Spec{{ID: session.DefaultAgent, Name: "main", Workspace: ws}}, agents...)
+	}
+	set, err := agent.New(agent.Config{Agents: agents, Model: c.Model, Models: c.Models, Clock: c.Clock, Zone: time.Local, Shell: c.Shell})
+	if err != nil {
+		return err
+	}
+	s.tokens = &token.Store{Table: s.store, Clock: c.Clock, Fixed: []string{c.Token}}
+	gateway, err := s.core.Gateway(s.tokens, set.Directory())
+	if err != nil {
+		return err
+	}
+	s.socket = &adapter.Socket{Gateway: gateway, Poster: s.conns}
+	runner, err := s.core.Runner(wiring.RunnerConfig{
+		Models: set, Agents: set, Retry: c.Retry, StepNeed: c.Function / 10, Reserve: c.Function / 8,
+	})
+	if err != nil {
+		return err
+	}
+	if c.Runner != nil {
+		runner = c.Runner(runner)
+	}
+	s.wake = s.invocation(adapter.Wake(runner))
+	return nil
+}
+
+// invocation gives a handler the time limit of a function, where one is set.
+func (s *Server) invocation(h queue.Handler) queue.Handler {
+	if s.cfg.Function == 0 {
+		return h
+	}
+	return func(ctx context.Context, m queue.Message) error {
+		ctx, cancel := context.WithTimeout(ctx, s.cfg.Function)
+		defer cancel()
+		return h(ctx, m)
+	}
+}
+
+// connLife is how long a connection's record counts: here the connection itself
+// says when it ends, and a predecessor's are swept by age.
+func connLife(l Limits) time.Duration {
+	if l.Life > 0 {
+		return l.Life
+	}
+	return 365 * 24 * time.Hour
+}
+
+func hasMain(agents []agent.Spec) bool {
+	for _, a := range agents {
+		if a.ID == session.DefaultAgent {
+			return true
+		}
+	}
+	return false
+}
+
+// URL is the address that clients connect to.
+func (s *Server) URL() string { return "ws://" + s.ln.Addr().String() + "/" }
+
+// Token is the token that it was opened with.
+func (s *Server) Token() string { return s.cfg.Token }
+
+// Tokens are the stored tokens.
+func (s *Server) Tokens() *token.Store { return s.tokens }
+
+// shutdown is how long connections have to end by themselves.
+const shutdown = 2 * time.Second
+
+// Serve answers until ctx ends, then ends what it started: runs that are at work
+// write a checkpoint and go on at the next start.
+func (s *Server) Serve(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var wg sync.WaitGroup
+	errs := make(chan error, 2)
+	front := newFront(ctx, s)
+	srv := &http.Server{Handler: front, ReadHeaderTimeout: 15 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
+	wg.Go(func() {
+		if err := srv.Serve(s.ln); !errors.Is(err, http.ErrServerClosed) {
+			errs <- err
+			cancel()
+		}
+	})
+	wg.Go(func() {
+		if err := s.queue.Run(ctx, s.wake, s.timer); err != nil {
+			errs <- err
+			cancel()
+		}
+	})
+	wg.Go(func() { s.tick(ctx) })
+	<-ctx.Done()
+	front.shutdown()
+	last, stop := context.WithTimeout(context.Background(), shutdown)
+	defer stop()
+	err := srv.Shutdown(last)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = srv.Close()
+	}
+	front.wait()
+	wg.Wait()
+	close(errs)
+	for e := range errs {
+		err = errors.Join(err, e)
+	}
+	return err
+}
+
+func (s *Server) timer(ctx context.Context, m queue.Message) error {
+	return s.core.Notify.HandleTimer(ctx, m.Body)
+}
+
+// Intervals of the ticker.
+const cleanEvery = 10 * time.Minute
+
+// tick does on one machine what schedules do on AWS: the sweep of A2 and the
+// cleaning of what has expired.
+func (s *Server) tick(ctx context.Context) {
+	sweep, clean := s.cfg.Clock.After(s.cfg.Times.Orphan), s.cfg.Clock.After(cleanEvery)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-sweep:
+			if _, err := s.core.Lanes.Sweep(ctx); err != nil && ctx.Err() == nil {
+				s.cfg.Log.Error("sweep failed", "err", err)
+			}
+			sweep = s.cfg.Clock.After(s.cfg.Times.Orphan)
+		case <-clean:
+			if _, err := s.store.Sweep(ctx, s.cfg.Clock.Now()); err != nil && ctx.Err() == nil {
+				s.cfg.Log.Error("cleaning failed", "err", err)
+			}
+			clean = s.cfg.Clock.After(cleanEvery)
+		}
+	}
+}
+
+// Close gives the data directory free. It is called after Serve has returned.
+func (s *Server) Close() error {
+	var err error
+	if s.ln != nil {
+		if e := s.ln.Close(); e != nil && !errors.Is(e, net.ErrClosed) {
+			err = e
+		}
+	}
+	if s.queue != nil {
+		err = errors.Join(err, s.queue.Close())
+	}
+	if s.blobs != nil {
+		err = errors.Join(err, s.blobs.Close())
+	}
+	if s.store != nil {
+		err = errors.Join(err, s.store.Close())
+	}
+	return err
+}

@@ -1,0 +1,137 @@
+// Package wiring puts the services together over the ports: the same way on AWS,
+// over an endpoint, and on one machine.
+//
+// Guarantees: nothing is started here; what Build returns holds no goroutine. A
+// gateway's services link no model.
+package wiring
+
+import (
+	"errors"
+	"log/slog"
+	"time"
+
+	"laneway/shared/blob"
+	"laneway/shared/claim"
+	"laneway/shared/clock"
+	"laneway/shared/connection"
+	"laneway/shared/id"
+	"laneway/shared/lane"
+	"laneway/shared/loop"
+	"laneway/shared/model/retry"
+	"laneway/shared/notify"
+	"laneway/shared/push"
+	"laneway/shared/queue"
+	"laneway/shared/rpc"
+	"laneway/shared/stream"
+	"laneway/shared/table"
+	"laneway/shared/transcript"
+)
+
+// Ports are the adapters. Blobs may be nil: then rows over transcript.MaxRow are
+// refused.
+type Ports struct {
+	Store  table.Store
+	Queue  queue.Sender
+	Timers queue.Timers
+	Blobs  blob.Store
+	Poster push.Poster
+}
+
+// Settings hold for all services. Zero values are the defaults of each.
+type Settings struct {
+	Times        claim.Times
+	Clock        clock.Clock
+	NewID        id.Source
+	Log          *slog.Logger
+	Pacing       time.Duration // least time between two deltas to a connection
+	MaxFrame     int           // bytes of a frame that is sent
+	MaxPayload   int64         // bytes of a frame that clients may send
+	ConnLife     time.Duration // how long a connection's record counts
+	TickInterval time.Duration // told to clients
+	BusyWait     time.Duration // how long a command waits for a session
+	CacheBytes   int           // of transcripts that a warm process keeps; 0: 16 MB; -1: none
+	Version      string
+}
+
+// Core is what every function needs.
+type Core struct {
+	Ports
+	Settings
+	Connections *connection.Service
+	Claims      *claim.Service
+	Lanes       *lane.Service
+	Stream      *stream.Service
+	Notify      *notify.Service
+	Transcripts *transcript.Log
+}
+
+const defaultCache = 16 << 20
+
+// Build makes the core.
+func Build(p Ports, s Settings) (*Core, error) {
+	if p.Store == nil || p.Queue == nil || p.Timers == nil || p.Poster == nil {
+		return nil, errors.New("wiring: store, queue, timers and poster are required")
+	}
+	if s.Clock == nil {
+		s.Clock = clock.System{}
+	}
+	if s.NewID == nil {
+		s.NewID = id.UUID
+	}
+	if s.Log == nil {
+		s.Log = slog.Default()
+	}
+	s.Times = s.Times.WithDefaults()
+	c := &Core{Ports: p, Settings: s}
+	c.Connections = &connection.Service{Store: p.Store, Clock: s.Clock, Life: s.ConnLife, IDs: s.NewID}
+	c.Claims = claim.New(claim.Service{Store: p.Store, Clock: s.Clock, NewID: s.NewID, Times: s.Times, Log: s.Log})
+	c.Lanes = lane.New(lane.Service{Store: p.Store, Queue: p.Queue, Timers: p.Timers, Clock: s.Clock, NewID: s.NewID, Times: s.Times, Log: s.Log})
+	c.Transcripts = &transcript.Log{Store: p.Store, Blobs: p.Blobs}
+	switch {
+	case s.CacheBytes == 0:
+		c.Transcripts.Cache = &transcript.Cache{Max: defaultCache}
+	case s.CacheBytes > 0:
+		c.Transcripts.Cache = &transcript.Cache{Max: s.CacheBytes}
+	}
+	var err error
+	c.Stream, err = stream.New(stream.Config{
+		Store: p.Store, Poster: p.Poster, Connections: c.Connections, Clock: s.Clock, Logger: s.Log,
+		Pacing: s.Pacing, MaxFrame: s.MaxFrame,
+	})
+	if err != nil {
+		return nil, err
+	}
+	c.Notify, err = notify.New(notify.Config{
+		Store: p.Store, Poster: p.Poster, Timers: p.Timers, Lanes: c.Lanes, Stream: c.Stream, Connections: c.Connections,
+		Clock: s.Clock, NewID: s.NewID, Times: s.Times, Log: s.Log, MaxFrame: s.MaxFrame,
+	})
+	return c, err
+}
+
+// Gateway makes the service behind the WebSocket.
+func (c *Core) Gateway(auth rpc.Auth, dir rpc.Directory) (*rpc.Gateway, error) {
+	return rpc.New(rpc.Config{
+		Store: c.Store, Connections: c.Connections, Lanes: c.Lanes, Claims: c.Claims, Notify: c.Notify, Log: c.Transcripts,
+		Auth: auth, Directory: dir, Clock: c.Clock, NewID: c.NewID, Logger: c.Log, Version: c.Version,
+		MaxPayload: c.MaxPayload, MaxReply: c.MaxFrame, TickInterval: c.TickInterval, BusyWait: c.BusyWait,
+	})
+}
+
+// RunnerConfig is what a runner has beside the core.
+type RunnerConfig struct {
+	Models     loop.Models
+	Agents     loop.Agents
+	RunTimeout time.Duration
+	StepNeed   time.Duration
+	Reserve    time.Duration
+	Retry      retry.Config
+}
+
+// Runner makes the service behind the lanes.
+func (c *Core) Runner(r RunnerConfig) (*loop.Runner, error) {
+	return loop.New(loop.Config{
+		Store: c.Store, Lanes: c.Lanes, Claims: c.Claims, Log: c.Transcripts, Stream: c.Stream,
+		Models: r.Models, Agents: r.Agents, Ends: c.Notify, Clock: c.Clock, NewID: c.NewID, Logger: c.Log,
+		RunTimeout: r.RunTimeout, StepNeed: r.StepNeed, Reserve: r.Reserve, Retry: r.Retry,
+	})
+}
