@@ -40,7 +40,19 @@ func seeded(t *testing.T) *rand.Rand {
 			t.Logf("seed %d", seed)
 		}
 	})
-	return rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // no secret is made of it
+	return rand.New(&shared{src: rand.NewPCG(seed, 1)}) //nolint:gosec // no secret is made of it
+}
+
+// shared is a source for a test and the wire of its world.
+type shared struct {
+	mu  sync.Mutex
+	src rand.Source
+}
+
+func (s *shared) Uint64() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.src.Uint64()
 }
 
 // world is a service over a real store, with clients behind a wire of our own. It
