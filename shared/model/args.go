@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"strings"
+
+	"laneway/shared/id"
 )
 
 // Args makes a tool call's arguments of the text that a model wrote. They are
@@ -54,4 +56,20 @@ func ArgsObject(args json.RawMessage) json.RawMessage {
 		return json.RawMessage("{}")
 	}
 	return b
+}
+
+// PlainCallID is a tool call's id for providers that take only letters, digits, _
+// and -, at most 64 of them. An id that is like that stays; any other, as another
+// provider may have made it, is replaced, each always by the same.
+func PlainCallID(s string) string {
+	plain := s != "" && len(s) <= 64
+	for _, r := range s {
+		if (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '-' {
+			plain = false
+		}
+	}
+	if plain {
+		return s
+	}
+	return "call_" + id.Hash("tool-call", s)
 }

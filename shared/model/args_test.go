@@ -42,3 +42,20 @@ func TestArgsAreAlwaysJSONAndComeBackAsWritten(t *testing.T) {
 		t.Errorf("object of broken JSON = %s", got)
 	}
 }
+
+func TestCallIDs(t *testing.T) {
+	t.Parallel()
+	for _, keep := range []string{"toolu_01A-b", "call_w1"} {
+		if got := PlainCallID(keep); got != keep {
+			t.Errorf("%s became %s", keep, got)
+		}
+	}
+	for _, odd := range []string{"", "a|b", "ü", string(make([]byte, 65))} {
+		if got := PlainCallID(odd); got == odd || got != PlainCallID(odd) || PlainCallID(got) != got {
+			t.Errorf("%q became %q", odd, got)
+		}
+	}
+	if PlainCallID("a|b") == PlainCallID("a/b") {
+		t.Error("two ids became one")
+	}
+}

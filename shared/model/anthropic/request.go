@@ -8,6 +8,7 @@ import (
 
 	"laneway/shared/id"
 	"laneway/shared/model"
+	"laneway/shared/model/claude"
 )
 
 // The request's wire form.
@@ -115,49 +116,17 @@ func (p *Provider) encode(r model.Request) ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// think asks for a thinking level. off and empty leave the model's own default,
-// since not every model takes the word for off.
+// think asks for a thinking level.
 func (w *request) think(level string) {
-	budget, effort := 0, level
-	switch level {
-	case "minimal":
-		budget, effort = 1024, "low"
-	case "low":
-		budget = 2048
-	case "medium":
-		budget = 8192
-	case "high":
-		budget = 16384
-	default:
-		return
-	}
-	if !takesBudget(w.Model) {
+	t := claude.Think(w.Model, level)
+	w.MaxTokens = t.MaxTokens(w.MaxTokens)
+	switch {
+	case t.Budget > 0:
+		w.Thinking = &thinking{Type: "enabled", Budget: t.Budget}
+	case t.Effort != "":
 		w.Thinking = &thinking{Type: "adaptive", Display: "summarized"}
-		w.OutputConfig = &outputConfig{effort}
-		return
+		w.OutputConfig = &outputConfig{t.Effort}
 	}
-	// The answer needs room beside the thinking.
-	const room = 4096
-	w.MaxTokens = max(w.MaxTokens, budget+room)
-	w.Thinking = &thinking{Type: "enabled", Budget: budget}
-}
-
-// takesBudget knows the models up to 4.5, which think within a number of tokens;
-// later ones decide themselves.
-func takesBudget(name string) bool {
-	if strings.HasPrefix(name, "claude-3") {
-		return true
-	}
-	for _, family := range [...]string{"claude-opus-4", "claude-sonnet-4", "claude-haiku-4"} {
-		rest, ok := strings.CutPrefix(name, family)
-		if !ok {
-			continue
-		}
-		// 4.0 has a date or nothing behind it, 4.1 and 4.5 the digit.
-		return rest == "" || strings.HasPrefix(rest, "-20") || strings.HasPrefix(rest, "-0") ||
-			strings.HasPrefix(rest, "-1") || strings.HasPrefix(rest, "-5")
-	}
-	return false
 }
 
 // messages puts the conversation into the API's form: user and assistant take
@@ -187,7 +156,7 @@ func messages(in []model.Message) []message {
 			add("assistant", answered(m.Content))
 		case model.ToolResult:
 			add("user", []block{{
-				Type: "tool_result", ToolUseID: callID(m.ToolCallID), Content: said(m.Content), IsError: m.IsError,
+				Type: "tool_result", ToolUseID: model.PlainCallID(m.ToolCallID), Content: said(m.Content), IsError: m.IsError,
 			}})
 		}
 	}
@@ -238,24 +207,9 @@ func answered(blocks []model.Block) []block {
 				out = append(out, block{Type: "thinking", Thinking: &b.Thinking, Signature: b.Signature})
 			}
 		case model.ToolCall:
-			out = append(out, block{Type: "tool_use", ID: callID(b.ID), Name: b.Name, Input: model.ArgsObject(b.Arguments)})
+			out = append(out, block{Type: "tool_use", ID: model.PlainCallID(b.ID), Name: b.Name, Input: model.ArgsObject(b.Arguments)})
 		case model.Image:
 		}
 	}
 	return out
-}
-
-// callID is a tool call's id as the API takes it: ids of other providers can have
-// characters that it refuses, and are replaced, each always by the same.
-func callID(s string) string {
-	ok := s != "" && len(s) <= 64
-	for _, r := range s {
-		if (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '-' {
-			ok = false
-		}
-	}
-	if ok {
-		return s
-	}
-	return "call_" + id.Hash("tool-call", s)
 }

@@ -111,16 +111,10 @@ func TestThinkingByModel(t *testing.T) {
 		want         string
 	}{
 		{"claude-sonnet-4-5", "", 0, `{"max_tokens":16384}`},
-		{"claude-sonnet-4-5", "off", 0, `{"max_tokens":16384}`},
-		{"claude-sonnet-4-5", "minimal", 0, `{"max_tokens":16384,"thinking":{"type":"enabled","budget_tokens":1024}}`},
-		{"claude-sonnet-4-5-20250929", "high", 0, `{"max_tokens":20480,"thinking":{"type":"enabled","budget_tokens":16384}}`},
-		{"claude-3-7-sonnet-latest", "low", 500, `{"max_tokens":6144,"thinking":{"type":"enabled","budget_tokens":2048}}`},
-		{"claude-opus-4-1-20250805", "medium", 0, `{"max_tokens":16384,"thinking":{"type":"enabled","budget_tokens":8192}}`},
-		{"claude-sonnet-4-20250514", "medium", 0, `{"max_tokens":16384,"thinking":{"type":"enabled","budget_tokens":8192}}`},
-		{"claude-opus-4-6", "medium", 0, `{"max_tokens":16384,"thinking":{"type":"adaptive","display":"summarized"},"output_config":{"effort":"medium"}}`},
+		{"claude-sonnet-4-5", "high", 0, `{"max_tokens":20480,"thinking":{"type":"enabled","budget_tokens":16384}}`},
+		{"claude-sonnet-4-5", "low", 500, `{"max_tokens":6144,"thinking":{"type":"enabled","budget_tokens":2048}}`},
 		{"claude-sonnet-5-5", "minimal", 0, `{"max_tokens":16384,"thinking":{"type":"adaptive","display":"summarized"},"output_config":{"effort":"low"}}`},
 		{"claude-sonnet-5-5", "off", 0, `{"max_tokens":16384}`},
-		{"claude-sonnet-5-5", "bogus", 0, `{"max_tokens":16384}`},
 	} {
 		r := ask("hi")
 		r.Model, r.Thinking, r.MaxOutputTokens = row.model, row.level, row.max
@@ -131,23 +125,6 @@ func TestThinkingByModel(t *testing.T) {
 		if diff := cmp.Diff(object(t, row.want), got); diff != "" {
 			t.Errorf("%s, %s: %s", row.model, row.level, diff)
 		}
-	}
-}
-
-func TestCallIDs(t *testing.T) {
-	t.Parallel()
-	for _, keep := range []string{"toolu_01A-b", "call_w1"} {
-		if got := callID(keep); got != keep {
-			t.Errorf("%s became %s", keep, got)
-		}
-	}
-	for _, odd := range []string{"", "a|b", "ü", string(make([]byte, 65))} {
-		if got := callID(odd); got == odd || got != callID(odd) || callID(got) != got {
-			t.Errorf("%q became %q", odd, got)
-		}
-	}
-	if callID("a|b") == callID("a/b") {
-		t.Error("two ids became one")
 	}
 }
 
