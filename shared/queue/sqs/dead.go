@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"time"
 
@@ -62,10 +63,10 @@ func (d *DeadLetters) DeadLetters(ctx context.Context, lane queue.Lane, limit in
 	// Put back even when ctx ended, and the last first, as a group's order wants.
 	back, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWrite)
 	defer cancel()
-	for i := len(seen) - 1; i >= 0; i-- {
-		url := d.queue[lane]
+	url := d.queue[lane]
+	for _, m := range slices.Backward(seen) {
 		_, verr := d.api.ChangeMessageVisibility(back, &sqs.ChangeMessageVisibilityInput{
-			QueueUrl: &url, ReceiptHandle: seen[i].ReceiptHandle, VisibilityTimeout: 0,
+			QueueUrl: &url, ReceiptHandle: m.ReceiptHandle, VisibilityTimeout: 0,
 		})
 		if err == nil && verr != nil {
 			err = classify("put back", verr)

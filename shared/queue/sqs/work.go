@@ -3,6 +3,7 @@ package sqs
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -102,9 +103,9 @@ func (f *feed) extend(ctx context.Context, m types.Message) {
 func (f *feed) release(ctx context.Context, d time.Duration, messages []types.Message) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWrite)
 	defer cancel()
-	for i := len(messages) - 1; i >= 0; i-- {
-		if err := f.visibility(ctx, messages[i], d); err != nil && !isLost(err) {
-			f.log.Warn("queue message could not be released", "message", aws.ToString(messages[i].MessageId), "error", err)
+	for _, m := range slices.Backward(messages) {
+		if err := f.visibility(ctx, m, d); err != nil && !isLost(err) {
+			f.log.Warn("queue message could not be released", "message", aws.ToString(m.MessageId), "error", err)
 		}
 	}
 }
