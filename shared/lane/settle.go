@@ -80,14 +80,15 @@ func (s *Service) Settled(ctx context.Context, ref session.Ref, done []string, s
 			TakeFrom: []table.MemberOp{{Attr: session.AttrUnsettled, Members: done}},
 		}
 		if idle(m, done) {
-			// The picture that says "idle" is a condition: an accept that came in
-			// between keeps its key in the index.
+			// The picture that says "idle" is a condition: whoever accepted, or ended
+			// something, in between keeps the key in the index. A run cannot have ended
+			// without a claim, and that leaves another write id.
 			up.If = table.All(
 				table.Equal(table.P(session.AttrSeq), m.Seq),
 				table.Equal(table.P(session.AttrPendingN), int64(0)),
 				table.Lacks(table.P(session.AttrActive)),
 				table.Any(table.Lacks(table.P(session.AttrMailN)), table.Equal(table.P(session.AttrMailN), int64(0))),
-				table.Equal(table.P(session.AttrUnsettled), table.Set(m.Unsettled)))
+				sameWrite(m.WriteID))
 			up.Remove = []table.Path{table.P(session.AttrActivePK), table.P(session.AttrActiveSK)}
 			for c, at := range m.Stops {
 				if at < now.Add(-stopMemory).UnixMicro() {
@@ -101,6 +102,13 @@ func (s *Service) Settled(ctx context.Context, ref session.Ref, done []string, s
 		}
 		return err
 	}
+}
+
+func sameWrite(id string) table.Cond {
+	if id == "" {
+		return table.Lacks(table.P(session.AttrWrite))
+	}
+	return table.Equal(table.P(session.AttrWrite), id)
 }
 
 // idle says whether nothing is left but runs in done.

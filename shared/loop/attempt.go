@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -63,8 +64,8 @@ type attempt struct {
 	shown  strings.Builder
 	itemOn bool // text of the current message was shown
 	doing  []*call
-	moved  int64 // messages in the mailbox that the terminal moves back
-	ended  bool  // the terminal is committed
+	moved  int64       // messages in the mailbox that the terminal moves back
+	ended  atomic.Bool // the terminal is committed
 }
 
 // attempt runs a claimed run until it ends, sleeps, or the invocation does.
@@ -182,13 +183,13 @@ func (a *attempt) open(ctx context.Context) error {
 	a.out, err = a.r.Stream.Open(ctx, stream.Info{
 		Ref: a.st.Ref, RunID: a.st.RunID, SessionKey: a.ref.Key, SessionID: a.sid, AgentID: a.st.AgentID,
 		Lane: a.st.Lane, Origin: a.st.Origin, OriginUsesChat: a.st.Method != "agent",
-		Messages: messages, Text: said, MayPost: func() bool { return a.h.Fresh() == nil },
+		Messages: messages, Text: said, MayPost: a.mayPost,
 	}, next)
 	if err != nil {
 		return err
 	}
 	a.st.StartedAt = m.ActiveAt
-	if m.Attempt == 1 {
+	if a.st.NextEvent == 0 { // no attempt has logged it yet
 		// Published before its row is in the log: the claim's own write said that the
 		// run began, and when (META.actAt).
 		a.first = a.out.Prepare(lifecycle("start", "startedAt", a.st.StartedAt))
@@ -197,6 +198,10 @@ func (a *attempt) open(ctx context.Context) error {
 	a.scope = tool.Scope{Tenant: a.ref.Tenant, AgentID: a.st.AgentID, SessionKey: a.ref.Key, SessionID: a.sid, RunID: a.st.RunID}
 	return nil
 }
+
+// mayPost says whether this attempt may still tell clients anything (C3): while its
+// claim is fresh, and after its terminal, which it alone committed.
+func (a *attempt) mayPost() bool { return a.ended.Load() || a.h.Fresh() == nil }
 
 // said is what earlier attempts of the run have told clients already.
 func (a *attempt) said() (messages int, text string) {

@@ -109,7 +109,7 @@ func (a *attempt) write(ctx context.Context, rows []transcript.Entry, c change) 
 	}
 	if len(rows) > 0 {
 		tx.Head = rows[len(rows)-1].Seq
-		if len(c.status) == 0 || !tx.Release {
+		if !tx.Release {
 			tx.Set = append(tx.Set, table.SetOp{Path: table.P(session.AttrStalled), Value: int64(0)})
 		}
 	}

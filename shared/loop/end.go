@@ -14,13 +14,16 @@ import (
 // end does what the way a turn ended asks for. ctx is the invocation's, wctx the
 // turn's: its cause says why it was cut.
 func (a *attempt) end(ctx, wctx context.Context, err error) error {
-	if a.ended {
+	if a.ended.Load() {
 		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.r.Reserve+settleTime)
 		defer cancel()
 		return a.settle(last)
 	}
 	if cause := context.Cause(wctx); cause != nil {
 		err = cause
+		if ctx.Err() != nil && cause == context.Cause(ctx) {
+			err = errShutdown // the invocation's own end, not the run's
+		}
 	}
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.r.Reserve+settleTime)
 	defer cancel()

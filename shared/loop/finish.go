@@ -179,7 +179,7 @@ func (a *attempt) terminal(ctx context.Context, o *run.Outcome) error {
 		}
 		return err
 	}
-	a.ended = true
+	a.ended.Store(true)
 	batch.Publish()
 	return nil
 }

@@ -78,9 +78,6 @@ func (a *attempt) watch(ctx context.Context) (context.Context, func()) {
 				if err := a.out.Refresh(wctx); err != nil && wctx.Err() == nil {
 					a.r.Logger.Warn("subscribers not read", "session", a.ref.Hash(), "err", err)
 				}
-			case <-ctx.Done():
-				cancel(errShutdown)
-				return
 			case <-wctx.Done():
 				return
 			}
