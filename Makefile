@@ -8,6 +8,8 @@ GOFLAGS_TEST ?=
 FUNCTION ?= gateway
 EVENT    ?= events/$(FUNCTION).json
 ENDPOINT ?=
+# Options for CDK, as in make deploy CDK="-c laneway.name=second".
+CDK     ?=
 
 SUM := go run ./scripts/testsum
 
@@ -37,6 +39,24 @@ run: ## serve on 127.0.0.1:18789 with the model that the environment names
 build: ## functions (arm64, amd64) and the command line (linux, darwin, windows) into dist/
 	scripts/build.sh
 
+##@ The deployed stack
+
+.PHONY: up
+up: ## a whole stack on this machine, without docker or an account (AUTH=true: IAM is judged)
+	scripts/up.sh $(CDK)
+
+.PHONY: down
+down: ## end it
+	scripts/down.sh
+
+.PHONY: deploy
+deploy: ## the same stack on AWS, with the credentials of the environment
+	scripts/deploy.sh $(CDK)
+
+.PHONY: destroy
+destroy: ## take it away again, and say what was kept
+	scripts/destroy.sh $(CDK)
+
 ##@ Suites that install what they need under .cache/
 
 .PHONY: endpoint
@@ -62,6 +82,7 @@ crash: ## kill serve at random moments, KILLS times (default 200), while clients
 .PHONY: infra-test
 infra-test: ## the template's tests (the first build of its module takes a minute)
 	scripts/infra.sh
+	scripts/lint-template.sh
 
 .PHONY: bench
 bench: ## the figures of docs/performance.md, beside the stock gateway where it is installed

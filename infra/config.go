@@ -79,7 +79,7 @@ var (
 	namePattern   = regexp.MustCompile(`^[a-z][a-z0-9-]{0,18}[a-z0-9]$`)
 	regionPattern = regexp.MustCompile(`^[a-z]{2}(-[a-z]+)+-[0-9]$`)
 	stagePattern  = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
-	modelPattern  = regexp.MustCompile(`^(demo|(anthropic|openai|bedrock)/[A-Za-z0-9._:/-]{1,200})$`)
+	modelPattern  = regexp.MustCompile(`^(demo|anthropic|openai|(anthropic|openai|bedrock)/[A-Za-z0-9._:/-]{1,200})$`)
 )
 
 // defaults is the configuration of an empty context.
@@ -149,7 +149,7 @@ func (c *Config) keys() map[string]func(string) error {
 		"removal":      choice(func(v string) { c.Retain = v == "retain" }, "retain", "destroy"),
 		"emulator":     choice(func(v string) { c.Emulator = v == "true" }, "true", "false"),
 		"two.way":      choice(func(v string) { c.TwoWay = v == "true" }, "true", "false"),
-		"model":        optional(pattern(&c.Model, modelPattern, "demo or <anthropic|openai|bedrock>/<model id>, or empty")),
+		"model":        optional(pattern(&c.Model, modelPattern, "demo, or <anthropic|openai|bedrock>/<model id>, or empty")),
 		"assets":       pattern(&c.Assets, regexp.MustCompile(`.`), "a folder"),
 		"log.level":    choice(func(v string) { c.LogLevel = v }, "debug", "info", "warn", "error"),
 	}
