@@ -16,12 +16,13 @@ import (
 func main() {
 	name := flag.String("name", "test", "the suite's name, for the summary")
 	results := flag.String("results", ".cache/results", "where the counts are kept")
+	dir := flag.String("dir", ".", "where to run: the root of a module")
 	total := flag.Bool("total", false, "print the sum of all suites and exit")
 	flag.Parse()
 	if *total {
 		os.Exit(printTotal(os.Stdout, *results))
 	}
-	code, err := runSuite(os.Stdout, *name, *results, flag.Args())
+	code, err := runSuite(os.Stdout, *name, *results, *dir, flag.Args())
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "testsum:", err)
 		os.Exit(2)

@@ -28,10 +28,11 @@ func (c counts) String() string {
 		c.Passed, c.Failed, c.Skipped, c.Packages, c.Elapsed.Round(time.Second))
 }
 
-// runSuite runs go test with args and returns its exit code.
-func runSuite(w io.Writer, name, results string, args []string) (int, error) {
+// runSuite runs go test with args in a directory and returns its exit code.
+func runSuite(w io.Writer, name, results, dir string, args []string) (int, error) {
 	started := time.Now()
 	cmd := exec.Command("go", append([]string{"test", "-json"}, args...)...)
+	cmd.Dir = dir
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {

@@ -112,8 +112,9 @@ var rules = []rule{
 		deny: awsPackage,
 	},
 	{
-		why:    "ports and models know AWS only in their adapters",
-		from:   func(rel string) bool { return under(rel, "shared") && !adapter(rel) },
+		why: "ports and models know AWS only in their adapters",
+		// The single-machine edition hands API Gateway's own events to the handlers.
+		from:   func(rel string) bool { return under(rel, "shared") && !adapter(rel) && rel != "shared/local" },
 		deny:   awsPackage,
 		direct: true,
 	},
@@ -124,6 +125,12 @@ var rules = []rule{
 			return strings.HasPrefix(dep, "github.com/openai/") || strings.HasPrefix(dep, "github.com/anthropics/") ||
 				dep == "github.com/aws/aws-sdk-go-v2/service/bedrockruntime"
 		},
+	},
+	{
+		why:    "the single-machine edition knows AWS by its events only",
+		from:   func(rel string) bool { return rel == "shared/local" },
+		deny:   func(dep string) bool { return awsPackage(dep) && dep != "github.com/aws/aws-lambda-go/events" },
+		direct: true,
 	},
 	{
 		why:  "nothing but cmd and tests imports the single-machine edition",
@@ -177,6 +184,7 @@ func TestRulesWouldNotice(t *testing.T) {
 	for _, c := range []struct{ from, dep string }{
 		{"shared/lane", "github.com/aws/aws-sdk-go-v2/aws"},
 		{"shared/table/bolt", "github.com/aws/aws-sdk-go-v2/service/dynamodb"},
+		{"shared/local", "github.com/aws/aws-sdk-go-v2/service/sqs"},
 		{"functions/gateway", "github.com/openai/openai-go/v3"},
 		{"shared/rpc", module + "/shared/local"},
 		{"functions/runner", "net/http/httptest"},
