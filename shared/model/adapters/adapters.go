@@ -1,0 +1,46 @@
+// Package adapters knows all model adapters. Only what makes model calls imports
+// it; everything else needs package choose alone, which links no SDK.
+package adapters
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"laneway/shared/model"
+	"laneway/shared/model/anthropic"
+	"laneway/shared/model/bedrock"
+	"laneway/shared/model/choose"
+	"laneway/shared/model/openai"
+	"laneway/shared/model/wire"
+)
+
+// Makers make all adapters that there are, over one HTTP client; nil is wire's.
+func Makers(client *http.Client) choose.Makers {
+	if client == nil {
+		client = wire.Client()
+	}
+	return choose.Makers{
+		Anthropic: func(cfg choose.Config) (model.Provider, error) {
+			p, err := anthropic.New(anthropic.Config{APIKey: cfg.AnthropicKey, BaseURL: cfg.AnthropicURL, HTTPClient: client})
+			if err != nil {
+				return nil, fmt.Errorf("make the adapter: %w", err)
+			}
+			return p, nil
+		},
+		OpenAI: func(cfg choose.Config) (choose.Lister, error) {
+			p, err := openai.New(openai.Config{APIKey: cfg.OpenAIKey, BaseURL: cfg.OpenAIBaseURL, HTTPClient: client})
+			if err != nil {
+				return nil, fmt.Errorf("make the adapter: %w", err)
+			}
+			return p, nil
+		},
+		Bedrock: func(ctx context.Context) (model.Provider, error) {
+			p, err := bedrock.FromEnvironment(ctx)
+			if err != nil {
+				return nil, fmt.Errorf("make the adapter: %w", err)
+			}
+			return p, nil
+		},
+	}
+}
