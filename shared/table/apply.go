@@ -24,6 +24,7 @@ func Apply(op *Op, before *Item) (*Item, error) {
 			after.Attrs[n] = Clone(v)
 		}
 		return after, fits(after)
+	case Update:
 	}
 	if before == nil && op.OnlyRemoves() {
 		return nil, nil

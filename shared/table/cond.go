@@ -18,8 +18,9 @@ type (
 		Op    CompareOp
 		Value any
 	}
-	// AllCond and AnyCond combine conditions.
+	// AllCond holds when each of its conditions does.
 	AllCond []Cond
+	// AnyCond holds when one of its conditions does.
 	AnyCond []Cond
 )
 

@@ -34,14 +34,23 @@ type Item struct {
 	Attrs Attrs
 }
 
-// Str, Int, Bool, Bytes, StrSet, MapOf give an attribute with a zero value where
-// it is absent or of another kind.
-func (a Attrs) Str(n string) string   { v, _ := a[n].(string); return v }
-func (a Attrs) Int(n string) int64    { v, _ := a[n].(int64); return v }
-func (a Attrs) Bool(n string) bool    { v, _ := a[n].(bool); return v }
+// Str is the string n, or "" where it is absent or of another kind.
+func (a Attrs) Str(n string) string { v, _ := a[n].(string); return v }
+
+// Int is the number n, or 0 where it is absent or of another kind.
+func (a Attrs) Int(n string) int64 { v, _ := a[n].(int64); return v }
+
+// Bool is the bool n, or false where it is absent or of another kind.
+func (a Attrs) Bool(n string) bool { v, _ := a[n].(bool); return v }
+
+// Bytes is the bytes n, or nil where they are absent or of another kind.
 func (a Attrs) Bytes(n string) []byte { v, _ := a[n].([]byte); return v }
-func (a Attrs) StrSet(n string) Set   { v, _ := a[n].(Set); return v }
-func (a Attrs) MapOf(n string) Map    { v, _ := a[n].(Map); return v }
+
+// StrSet is the set n, or nil where it is absent or of another kind.
+func (a Attrs) StrSet(n string) Set { v, _ := a[n].(Set); return v }
+
+// MapOf is the map n, or nil where it is absent or of another kind.
+func (a Attrs) MapOf(n string) Map { v, _ := a[n].(Map); return v }
 
 // Path names an attribute, or one member of a Map attribute. Member may hold any
 // valid UTF-8, dots and dashes included.

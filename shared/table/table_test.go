@@ -3,6 +3,7 @@ package table_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"strings"
 	"testing"
@@ -55,9 +56,7 @@ func TestWriteUnits(t *testing.T) {
 	k := table.Key{Table: table.Sessions, PK: "p", SK: "s"}
 	of := func(bytes int, a table.Attrs) *table.Item {
 		it := &table.Item{Key: k, Attrs: table.Attrs{"v": strings.Repeat("x", bytes)}}
-		for n, v := range a {
-			it.Attrs[n] = v
-		}
+		maps.Copy(it.Attrs, a)
 		return it
 	}
 	in, moved := table.Attrs{"activePk": "A", "activeSk": "1"}, table.Attrs{"activePk": "A", "activeSk": "2"}

@@ -28,5 +28,8 @@ func open(t *testing.T, c bolt.Config) *bolt.Store {
 
 func TestSuite(t *testing.T) {
 	t.Parallel()
-	tabletest.Run(t, func(t *testing.T) table.Store { return open(t, bolt.Config{NoSync: true}) })
+	tabletest.Run(t, func(t *testing.T) table.Store {
+		t.Helper()
+		return open(t, bolt.Config{NoSync: true})
+	})
 }

@@ -98,27 +98,27 @@ func expiry(it *table.Item) int64 {
 }
 
 // sweep removes up to sweepBatch items that expired at to or before.
-func sweep(tx *bbolt.Tx, to int64) (outcome, bool, error) {
+func sweep(tx *bbolt.Tx, to int64) outcome {
 	var due []change
 	c := tx.Bucket(expiryBucket).Cursor()
 	for k, _ := c.First(); k != nil && len(due) < sweepBatch; k, _ = c.Next() {
 		at, key, ok := splitExpiryKey(k)
 		if !ok {
-			return outcome{err: errCorrupt}, false, nil
+			return outcome{err: errCorrupt}
 		}
 		if at > to {
 			break
 		}
 		it, err := load(tx, key)
 		if err != nil {
-			return outcome{err: err}, false, nil
+			return outcome{err: err}
 		}
 		due = append(due, change{key: key, before: it})
 	}
 	for _, d := range due {
 		if err := put(tx, d); err != nil {
-			return outcome{}, false, err
+			return spoilt(err)
 		}
 	}
-	return outcome{swept: len(due)}, len(due) > 0, nil
+	return outcome{swept: len(due), wrote: len(due) > 0}
 }

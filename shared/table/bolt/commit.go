@@ -1,7 +1,6 @@
 package bolt
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"runtime"
@@ -21,17 +20,21 @@ const (
 
 // request is a Write (ops) or a batch of Sweep (no ops).
 type request struct {
-	ctx     context.Context // only asked whether it has ended before the turn came
+	ended   func() error // the context's Err: only asked when the turn has come
 	ops     []table.Op
 	sweepTo int64
 	done    chan outcome // takes one value without blocking
 }
 
+// outcome is what a request has come to.
 type outcome struct {
 	new   *table.Item
 	units float64
 	swept int
-	err   error
+	wrote bool  // there is something to sync
+	err   error // the member's own; it has changed nothing
+	// spoilt: err is bbolt's, and the transaction is not fit for use any more.
+	spoilt bool
 }
 
 // commitLoop is the only writer of the file. It takes whoever waits, applies them
@@ -87,19 +90,16 @@ func (s *Store) commit(group []*request) error {
 		outs := make([]outcome, len(group))
 		bad, changed := -1, false
 		for i, r := range group {
-			var wrote bool
-			outs[i], wrote, err = apply(tx, r)
-			if err != nil {
+			if outs[i] = apply(tx, r); outs[i].spoilt {
 				bad = i
 				break
 			}
-			changed = changed || wrote
+			changed = changed || outs[i].wrote
 		}
 		if bad >= 0 {
-			// bbolt refused a change: the transaction is not fit for use. That member
-			// gets the error, the others start again without it.
+			// That member gets the error, the others start again without it.
 			_ = tx.Rollback()
-			group[bad].done <- outcome{err: fmt.Errorf("bolt: write: %w", err)}
+			group[bad].done <- outs[bad]
 			group = append(group[:bad:bad], group[bad+1:]...)
 			continue
 		}
@@ -141,11 +141,10 @@ func answerAll(group []*request, err error) {
 	}
 }
 
-// apply does one member. An error in the outcome is the member's own and has changed
-// nothing; the second error is bbolt's and spoils the transaction.
-func apply(tx *bbolt.Tx, r *request) (outcome, bool, error) {
-	if err := r.ctx.Err(); err != nil {
-		return outcome{err: err}, false, nil
+// apply does one member.
+func apply(tx *bbolt.Tx, r *request) outcome {
+	if err := r.ended(); err != nil {
+		return outcome{err: err}
 	}
 	if r.ops == nil {
 		return sweep(tx, r.sweepTo)
@@ -156,22 +155,25 @@ func apply(tx *bbolt.Tx, r *request) (outcome, bool, error) {
 		out.units += table.WriteUnits(c.before, c.after, len(r.ops) > 1)
 	}
 	if err != nil {
-		return out, false, nil
+		return out
 	}
-	wrote := false
 	for _, c := range changes {
 		if c.before == c.after {
 			continue
 		}
-		wrote = true
+		out.wrote = true
 		if err := put(tx, c); err != nil {
-			return outcome{}, false, err
+			return spoilt(err)
 		}
 	}
 	if r.ops[0].ReturnNew {
 		out.new = changes[0].after
 	}
-	return out, wrote, nil
+	return out
+}
+
+func spoilt(err error) outcome {
+	return outcome{err: fmt.Errorf("bolt: write: %w", err), spoilt: true}
 }
 
 // plan reads every item, evaluates every condition, and works out every item that

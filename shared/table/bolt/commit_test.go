@@ -28,7 +28,7 @@ func committer(t *testing.T) *Store {
 }
 
 func member(ctx context.Context, ops ...table.Op) *request {
-	return &request{ctx: ctx, ops: ops, done: make(chan outcome, 1)}
+	return &request{ended: ctx.Err, ops: ops, done: make(chan outcome, 1)}
 }
 
 func key(sk string) table.Key { return table.Key{Table: table.Runs, PK: "p", SK: sk} }

@@ -9,7 +9,7 @@ import (
 
 // Keys in the file.
 //
-// An item: two bytes with the length of pk, pk, sk. Items of one partition are
+// An item: two bytes with the length of pk, then pk and sk. Items of one partition are
 // neighbours in the order of sk's bytes, which is the order that DynamoDB has.
 //
 // An index entry: two bytes with the length of the index pk, the index pk, the index

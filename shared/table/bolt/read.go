@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
@@ -140,7 +141,7 @@ func (r *span) startAfter(key []byte) {
 		r.hi = key
 		return
 	}
-	r.lo = append(key, 0) // nothing sorts between a key and this
+	r.lo = slices.Concat(key, []byte{0}) // nothing sorts between a key and this
 }
 
 // scan calls fn for each key of the span until it returns false or an error.

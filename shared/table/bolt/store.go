@@ -159,7 +159,7 @@ func (s *Store) Write(ctx context.Context, ops ...table.Op) (table.Result, error
 	if err := table.Validate(ops); err != nil {
 		return table.Result{}, err
 	}
-	out, err := s.submit(ctx, &request{ctx: ctx, ops: ops})
+	out, err := s.submit(ctx, &request{ended: ctx.Err, ops: ops})
 	if err != nil {
 		return table.Result{}, err
 	}
@@ -173,8 +173,8 @@ func (s *Store) Write(ctx context.Context, ops ...table.Op) (table.Result, error
 func (s *Store) Sweep(ctx context.Context, now time.Time) (int, error) {
 	total := 0
 	for {
-		out, err := s.submit(ctx, &request{ctx: ctx, sweepTo: now.Unix()})
-		if err = cmp.Or(err, out.err); err != nil {
+		out, err := s.submit(ctx, &request{ended: ctx.Err, sweepTo: now.Unix()})
+		if err := cmp.Or(err, out.err); err != nil {
 			return total, err
 		}
 		total += out.swept

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -23,8 +24,7 @@ import (
 
 func TestMain(m *testing.M) {
 	if path := os.Getenv("BOLT_TEST_VICTIM"); path != "" {
-		victim(path)
-		return
+		os.Exit(victim(path))
 	}
 	goleak.VerifyTestMain(m) // every committer has ended when the tests have
 }
@@ -230,7 +230,7 @@ func TestUnitsAreCountedByTheRulesOfDynamoDB(t *testing.T) {
 func TestComparedWithTheReference(t *testing.T) {
 	t.Parallel()
 	for i := range 8 {
-		t.Run(fmt.Sprint(i), func(t *testing.T) {
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
 			t.Parallel()
 			tabletest.Compare(t, tabletest.NewModel(), open(t, bolt.Config{NoSync: true}))
 		})
@@ -238,14 +238,15 @@ func TestComparedWithTheReference(t *testing.T) {
 }
 
 // victim writes rows and says so on stdout after each, until it is killed.
-func victim(path string) {
+func victim(path string) int {
 	s, err := bolt.Open(bolt.Config{Path: path})
 	if err != nil {
-		fmt.Println(err)
-		os.Exit(1)
+		fmt.Fprintln(os.Stdout, err)
+		return 1
 	}
+	var wg sync.WaitGroup
 	for w := range 4 {
-		go func() {
+		wg.Go(func() {
 			k := key(fmt.Sprint("row", w))
 			it, _ := s.Get(context.Background(), k) // absent at first: 0
 			for n := it.Attrs.Int("n") + 1; ; n++ {
@@ -253,14 +254,15 @@ func victim(path string) {
 					table.Op{Kind: table.Put, Key: k, Item: table.Attrs{"n": n}},
 					table.Op{Kind: table.Update, Key: key("sum"), Add: []table.AddOp{{Path: table.P("n"), N: 1}}})
 				if err != nil {
-					fmt.Println(err)
-					os.Exit(1)
+					fmt.Fprintln(os.Stdout, err)
+					return
 				}
-				fmt.Println(w, n)
+				fmt.Fprintln(os.Stdout, w, n)
 			}
-		}()
+		})
 	}
-	select {}
+	wg.Wait()
+	return 1
 }
 
 // What was acknowledged is there after kill -9, and every transaction is there whole.

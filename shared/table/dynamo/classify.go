@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -46,21 +47,16 @@ type failedOp struct {
 //  9. No answer: ErrUnknown, but where no connection was made or the request never
 //     got as far as that (no credentials): unsent, ErrThrottled.
 func classify(err error) outcome {
-	var cancelled *types.TransactionCanceledException
-	if errors.As(err, &cancelled) {
+	if cancelled, ok := errors.AsType[*types.TransactionCanceledException](err); ok {
 		return classifyReasons(cancelled)
 	}
-	var check *types.ConditionalCheckFailedException
-	if errors.As(err, &check) {
+	if check, ok := errors.AsType[*types.ConditionalCheckFailedException](err); ok {
 		return outcome{err: table.ErrCondition, failed: []failedOp{{found: check.Item}}}
 	}
-	var api smithy.APIError
-	if errors.As(err, &api) {
+	if api, ok := errors.AsType[smithy.APIError](err); ok {
 		return outcome{err: fmt.Errorf("%w: %w", classifyCode(err, api), err)}
 	}
-	var params smithy.InvalidParamsError
-	var serialization *smithy.SerializationError
-	if errors.As(err, &params) || errors.As(err, &serialization) {
+	if is[smithy.InvalidParamsError](err) || is[*smithy.SerializationError](err) {
 		return outcome{err: fmt.Errorf("%w: %w", table.ErrInvalid, err)}
 	}
 	if sent(err) {
@@ -85,11 +81,9 @@ func classifyReasons(c *types.TransactionCanceledException) outcome {
 			continue
 		}
 		class := reasonClass(code, r.Message)
-		for rank, s := range severity {
-			if s == class && rank < worst {
-				worst = rank
-				out.err = fmt.Errorf("%w: op %d: %w", class, i, c)
-			}
+		if rank := slices.Index(severity, class); rank < worst {
+			worst = rank
+			out.err = fmt.Errorf("%w: op %d: %w", class, i, c)
 		}
 	}
 	if len(out.failed) > 0 {
@@ -152,8 +146,7 @@ func speaksOfSize(message string) bool {
 }
 
 func httpStatus(err error) int {
-	var r *smithyhttp.ResponseError
-	if errors.As(err, &r) {
+	if r, ok := errors.AsType[*smithyhttp.ResponseError](err); ok {
 		return r.HTTPStatusCode()
 	}
 	return 0
@@ -161,15 +154,13 @@ func httpStatus(err error) int {
 
 // sent is false only where it is sure that no byte of the request was read by anybody.
 func sent(err error) bool {
-	var dial *net.OpError
-	if errors.As(err, &dial) && dial.Op == "dial" {
+	if dial, ok := errors.AsType[*net.OpError](err); ok && dial.Op == "dial" || is[*net.DNSError](err) {
 		return false
 	}
-	var dns *net.DNSError
-	if errors.As(err, &dns) {
-		return false
-	}
-	var sending *smithyhttp.RequestSendError
-	var reading *smithy.DeserializationError
-	return errors.As(err, &sending) || errors.As(err, &reading) || httpStatus(err) != 0 || isContext(err)
+	return is[*smithyhttp.RequestSendError](err) || is[*smithy.DeserializationError](err) || httpStatus(err) != 0 || isContext(err)
+}
+
+func is[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
 }

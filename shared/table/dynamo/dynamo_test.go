@@ -3,9 +3,9 @@ package dynamo_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -63,7 +63,7 @@ func TestComparedWithTheReference(t *testing.T) {
 	t.Parallel()
 	s := endpoint(t)
 	for i := range 4 {
-		t.Run(fmt.Sprint(i), func(t *testing.T) {
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
 			t.Parallel()
 			tabletest.Compare(t, tabletest.NewModel(), s)
 		})

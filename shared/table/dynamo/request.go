@@ -28,6 +28,7 @@ func (w *write) request() func(context.Context) error {
 		return w.put(op, e, condition)
 	case table.Delete:
 		return w.delete(op, e, condition)
+	case table.Update, table.Check: // a Check is a transaction
 	}
 	return w.update(op, e, condition)
 }
@@ -131,6 +132,7 @@ func (w *write) member(op *table.Op, s shape) types.TransactWriteItem {
 				ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values, ReturnValuesOnConditionCheckFailure: allOld,
 			}}
 		}
+	case table.Check:
 	}
 	e = &expr{}
 	condition = e.required(both(op, s))

@@ -40,6 +40,7 @@ func (w *write) send(ctx context.Context) outcome {
 
 // backoff is full jitter up to 50, 100, 200 ms and so on, at most 400 ms.
 func backoff(try int) time.Duration {
+	//nolint:gosec // it spreads load and keeps no secret
 	return rand.N(min(50*time.Millisecond<<(try-1), 400*time.Millisecond)) + 1
 }
 

@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"sync"
 
@@ -128,11 +129,7 @@ func (s *Store) Calls() int {
 func (s *Store) Injected() map[Fault]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := make(map[Fault]int, len(s.injected))
-	for f, n := range s.injected {
-		out[f] = n
-	}
-	return out
+	return maps.Clone(s.injected)
 }
 
 // begin numbers a call and decides about it.
@@ -163,6 +160,7 @@ func (s *Store) begin(ops []table.Op) Fault {
 }
 
 func (s *Store) dice(n int, write bool) Fault {
+	//nolint:gosec // it must be predictable
 	x := rand.New(rand.NewPCG(s.c.Seed, uint64(n))).Float64()
 	if !write {
 		if x < s.c.ReadThrottle {
@@ -209,6 +207,7 @@ func (s *Store) Write(ctx context.Context, ops ...table.Op) (table.Result, error
 		return table.Result{}, fmt.Errorf("%w: %w", table.ErrUnknown, ErrInjected)
 	case DieBefore:
 		return table.Result{}, killed()
+	case None, LostAnswer, Repeated, DieAfter: // the call is made
 	}
 	r, err := s.lag.write(ctx, s.inner, ops)
 	if f == Repeated && len(ops) == 1 && len(ops[0].Add) == 0 && ops[0].Kind != table.Check {
@@ -274,6 +273,7 @@ func read[T any](s *Store, do func() (T, error)) (T, error) {
 		return none, fmt.Errorf("%w: %w", table.ErrUnknown, ErrInjected)
 	case DieBefore:
 		return none, killed()
+	case None, Conflict, Repeated, DieAfter: // the call is made
 	}
 	v, err := do()
 	if err := s.end(f, err); err != nil {

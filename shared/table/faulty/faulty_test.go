@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"laneway/shared/table"
@@ -59,7 +61,7 @@ func TestFaultsOfAWrite(t *testing.T) {
 				}
 			}
 			_, err = s.Get(t.Context(), key("a"))
-			if dead := r.want == table.ErrClosed; errors.Is(err, table.ErrClosed) != dead {
+			if dead := errors.Is(r.want, table.ErrClosed); errors.Is(err, table.ErrClosed) != dead {
 				t.Errorf("next call: %v", err)
 			}
 			if s.Injected()[r.fault] != 1 || s.Calls() != 3 {
@@ -86,13 +88,13 @@ func TestFaultsComeFromTheSeed(t *testing.T) {
 	t.Parallel()
 	run := func(seed uint64) (string, map[faulty.Fault]int) {
 		s := faulty.New(tabletest.NewModel(), faulty.Config{Seed: seed, Conflict: .1, Throttle: .1, LostRequest: .1, LostAnswer: .1, Repeated: .1, ReadThrottle: .2})
-		log := ""
+		var log strings.Builder
 		for i := range 200 {
-			_, err := s.Write(t.Context(), put(fmt.Sprint(i)))
-			_, gerr := s.Get(t.Context(), key(fmt.Sprint(i)))
-			log += fmt.Sprintln(err, gerr)
+			_, err := s.Write(t.Context(), put(strconv.Itoa(i)))
+			_, gerr := s.Get(t.Context(), key(strconv.Itoa(i)))
+			fmt.Fprintln(&log, err, gerr)
 		}
-		return log, s.Injected()
+		return log.String(), s.Injected()
 	}
 	first, n := run(1)
 	if again, _ := run(1); again != first {
@@ -158,13 +160,14 @@ func TestShortPagesLoseNothing(t *testing.T) {
 	t.Parallel()
 	model := tabletest.NewModel()
 	for i := range 10 {
-		if _, err := model.Write(t.Context(), put(fmt.Sprint(i))); err != nil {
+		if _, err := model.Write(t.Context(), put(strconv.Itoa(i))); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, c := range []faulty.Config{{PageItems: 3}, {PageBytes: 1}, {PageBytes: 25}} {
 		s := faulty.New(model, c)
-		q, pages, got := table.Query{Table: table.Sessions, PK: "p"}, 0, ""
+		q, pages := table.Query{Table: table.Sessions, PK: "p"}, 0
+		var got strings.Builder
 		for {
 			p, err := s.Query(t.Context(), q)
 			if err != nil {
@@ -172,14 +175,14 @@ func TestShortPagesLoseNothing(t *testing.T) {
 			}
 			pages++
 			for _, it := range p.Items {
-				got += it.Key.SK
+				got.WriteString(it.Key.SK)
 			}
 			if q.After = p.Next; p.Next == "" {
 				break
 			}
 		}
-		if got != "0123456789" || pages < 4 {
-			t.Errorf("%+v: got %q in %d pages", c, got, pages)
+		if got.String() != "0123456789" || pages < 4 {
+			t.Errorf("%+v: got %q in %d pages", c, got.String(), pages)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -73,9 +74,7 @@ func (l *lag) index(ctx context.Context, inner table.Store, q table.IndexQuery) 
 	}
 	old := before{}
 	for _, b := range slices.Backward(l.recent) {
-		for k, it := range b {
-			old[k] = it
-		}
+		maps.Copy(old, b)
 	}
 	entries = slices.DeleteFunc(entries, func(e table.IndexKey) bool { _, changed := old[e.Key]; return changed })
 	for k, it := range old {

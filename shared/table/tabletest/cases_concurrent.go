@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"sync"
 	"time"
 
@@ -71,7 +72,7 @@ func concurrentCases() []testCase {
 			k := b.key("counter")
 			each(b, func(w int) error {
 				for range rounds {
-					if err := persist(b.ctx(), b.s, table.Op{Kind: table.Update, Key: k, Add: []table.AddOp{{Path: table.P("n"), N: 1}}, AddTo: []table.MemberOp{{Attr: "who", Members: table.Set{fmt.Sprint(w)}}}}); err != nil {
+					if err := persist(b.ctx(), b.s, table.Op{Kind: table.Update, Key: k, Add: []table.AddOp{{Path: table.P("n"), N: 1}}, AddTo: []table.MemberOp{{Attr: "who", Members: table.Set{strconv.Itoa(w)}}}}); err != nil {
 						return err
 					}
 				}
@@ -133,12 +134,12 @@ func concurrentCases() []testCase {
 			k := b.key("map")
 			each(b, func(w int) error {
 				return persist(b.ctx(), b.s,
-					table.Op{Kind: table.Update, Key: k, Set: set(table.P("m", fmt.Sprint(w)), int64(w))},
+					table.Op{Kind: table.Update, Key: k, Set: set(table.P("m", strconv.Itoa(w)), int64(w))},
 					table.Op{Kind: table.Put, Key: b.key(fmt.Sprint("row", w)), If: table.NotExists()})
 			})
 			want := table.Map{}
 			for w := range writers {
-				want[fmt.Sprint(w)] = int64(w)
+				want[strconv.Itoa(w)] = int64(w)
 			}
 			b.is(k, table.Attrs{"m": want})
 		}},

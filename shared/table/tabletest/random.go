@@ -153,11 +153,11 @@ func (g *generator) member() string { return pick(g, "k", "a.b", "c-d", "1", "#x
 func isCount(member string) bool { return member == "1" || member == "#x" }
 
 func (g *generator) path() table.Path {
-	if a := g.attr(); (a == "m" || a == "m2") && g.IntN(4) > 0 {
+	a := g.attr()
+	if (a == "m" || a == "m2") && g.IntN(4) > 0 {
 		return table.P(a, g.member())
-	} else {
-		return table.P(a)
 	}
+	return table.P(a)
 }
 
 func (g *generator) set() table.Set {
