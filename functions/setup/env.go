@@ -1,0 +1,172 @@
+// Package setup reads a function's environment and builds what it needs from it:
+// clients, ports, services. It is the only place that knows the variables' names.
+//
+// Guarantees: the environment is read once, when the process starts; an error names
+// the variable; secrets come from the secret store, once, and reach neither the
+// environment nor a log. With AWS_ENDPOINT_URL set, nothing but that endpoint is
+// called.
+package setup
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"laneway/shared/blob/s3"
+	"laneway/shared/push/apigw"
+	"laneway/shared/queue"
+	"laneway/shared/queue/sqs"
+	"laneway/shared/table/dynamo"
+	"laneway/shared/wiring"
+)
+
+// Version of the deployed code, told to clients. It is set when the code is built.
+var Version = "dev"
+
+// Env is a function's environment.
+type Env struct {
+	Stack       string // LANEWAY_STACK
+	TablePrefix string // LANEWAY_TABLE_PREFIX
+	QueueMain   string // LANEWAY_QUEUE_MAIN_URL
+	QueueCron   string // LANEWAY_QUEUE_CRON_URL
+	QueueSub    string // LANEWAY_QUEUE_SUBAGENT_URL
+	Timer       string // LANEWAY_TIMER_URL
+	BlobBucket  string // LANEWAY_BLOB_BUCKET
+	Model       string // LANEWAY_MODEL
+	SecretARN   string // LANEWAY_SECRET_ARN; empty: no secret
+	LogLevel    string // LANEWAY_LOG_LEVEL; empty: info
+	Endpoint    string // AWS_ENDPOINT_URL
+	// Workspace is where an agent's tools work while the function lives.
+	Workspace string // LANEWAY_WORKSPACE; empty: /tmp/workspace
+}
+
+// Read reads the environment and says everything that is missing at once.
+func Read(get func(string) string) (Env, error) {
+	e := Env{
+		Stack: get("LANEWAY_STACK"), TablePrefix: get("LANEWAY_TABLE_PREFIX"), QueueMain: get("LANEWAY_QUEUE_MAIN_URL"),
+		QueueCron: get("LANEWAY_QUEUE_CRON_URL"), QueueSub: get("LANEWAY_QUEUE_SUBAGENT_URL"), Timer: get("LANEWAY_TIMER_URL"),
+		BlobBucket: get("LANEWAY_BLOB_BUCKET"), Model: get("LANEWAY_MODEL"), SecretARN: get("LANEWAY_SECRET_ARN"),
+		LogLevel: get("LANEWAY_LOG_LEVEL"), Endpoint: get("AWS_ENDPOINT_URL"),
+		Workspace: cmp.Or(get("LANEWAY_WORKSPACE"), "/tmp/workspace"),
+	}
+	var missing []string
+	for name, v := range map[string]string{
+		"LANEWAY_TABLE_PREFIX": e.TablePrefix, "LANEWAY_QUEUE_MAIN_URL": e.QueueMain, "LANEWAY_QUEUE_CRON_URL": e.QueueCron,
+		"LANEWAY_QUEUE_SUBAGENT_URL": e.QueueSub, "LANEWAY_TIMER_URL": e.Timer, "LANEWAY_BLOB_BUCKET": e.BlobBucket,
+	} {
+		if v == "" {
+			missing = append(missing, name)
+		}
+	}
+	if len(missing) > 0 {
+		return e, fmt.Errorf("not set: %s", strings.Join(missing, ", "))
+	}
+	return e, nil
+}
+
+// Secrets are the values of the stack's secret.
+type Secrets struct {
+	AnthropicKey string `json:"ANTHROPIC_API_KEY"`
+	OpenAIKey    string `json:"OPENAI_API_KEY"`
+	OpenAIURL    string `json:"OPENAI_BASE_URL"`
+	Token        string `json:"gatewayToken"` // a token beside the stored ones
+}
+
+// Function is what a function has when it starts.
+type Function struct {
+	Env     Env
+	AWS     aws.Config
+	Log     *slog.Logger
+	Core    *wiring.Core
+	Secrets Secrets
+}
+
+// startWithin bounds the reads at the start of a process.
+const startWithin = 8 * time.Second
+
+// Start reads the environment and builds the core over AWS. clientLimits are those
+// of API Gateway.
+func Start() (*Function, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), startWithin)
+	defer cancel()
+	env, err := Read(os.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	f := &Function{Env: env, Log: logger(env)}
+	slog.SetDefault(f.Log)
+	if f.AWS, err = config.LoadDefaultConfig(ctx); err != nil {
+		return nil, fmt.Errorf("AWS configuration: %w", err)
+	}
+	if env.SecretARN != "" {
+		if f.Secrets, err = readSecrets(ctx, f.AWS, env.SecretARN); err != nil {
+			return nil, err
+		}
+	}
+	f.Core, err = f.core()
+	return f, err
+}
+
+func logger(e Env) *slog.Logger {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(cmp.Or(e.LogLevel, "info"))); err != nil {
+		level = slog.LevelInfo
+	}
+	return slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
+}
+
+func readSecrets(ctx context.Context, c aws.Config, arn string) (Secrets, error) {
+	var s Secrets
+	out, err := secretsmanager.NewFromConfig(c).GetSecretValue(ctx, &secretsmanager.GetSecretValueInput{SecretId: &arn})
+	if err != nil {
+		return s, fmt.Errorf("LANEWAY_SECRET_ARN: %w", err)
+	}
+	if out.SecretString == nil || *out.SecretString == "" {
+		return s, nil
+	}
+	if json.Unmarshal([]byte(*out.SecretString), &s) != nil {
+		// The error of the decoder could quote the secret.
+		return s, errors.New("LANEWAY_SECRET_ARN: the secret is not a JSON object of strings")
+	}
+	return s, nil
+}
+
+func (f *Function) core() (*wiring.Core, error) {
+	sender, err := sqs.New(awssqs.NewFromConfig(f.AWS), sqs.Config{
+		TimerURL:  f.Env.Timer,
+		QueueURLs: map[queue.Lane]string{queue.Main: f.Env.QueueMain, queue.Cron: f.Env.QueueCron, queue.Subagent: f.Env.QueueSub},
+	})
+	if err != nil {
+		return nil, err
+	}
+	blobs, err := s3.New(s3.NewClient(f.AWS), s3.Config{Bucket: f.Env.BlobBucket})
+	if err != nil {
+		return nil, err
+	}
+	poster, err := apigw.New(apigw.Config{Credentials: f.AWS.Credentials, Region: f.AWS.Region, Endpoint: f.Env.Endpoint})
+	if err != nil {
+		return nil, err
+	}
+	return wiring.Build(
+		wiring.Ports{
+			Store: dynamo.New(dynamodb.NewFromConfig(f.AWS), dynamo.Config{Prefix: f.Env.TablePrefix}),
+			Queue: sender, Timers: sender, Blobs: blobs, Poster: poster,
+		},
+		wiring.Settings{
+			Log: f.Log, Version: Version, Pacing: 250 * time.Millisecond, MaxPayload: 32 << 10,
+			// A function that answers a frame has 29 s.
+			BusyWait: 15 * time.Second,
+		})
+}
