@@ -45,6 +45,22 @@ type History struct {
 	InFlightRun   *InFlightRun     `json:"inFlightRun,omitempty"`
 }
 
+// HistoryDelta is the reply of chat.history to a cursor (the DeltaCursor of an
+// earlier reply): what came after it.
+type HistoryDelta struct {
+	Kind          string        `json:"kind"` // "delta"
+	Messages      []HistoryRow  `json:"messages"`
+	DeltaCursor   string        `json:"deltaCursor"`
+	SessionInfo   *SessionRow   `json:"sessionInfo"`
+	PendingInputs PendingInputs `json:"pendingInputs"`
+}
+
+// HistoryReset is the reply to a cursor from which nothing goes on: the client reads
+// the history anew.
+type HistoryReset struct {
+	Kind string `json:"kind"` // "reset"
+}
+
 // HistoryDefaults is the model of sessions that choose none.
 type HistoryDefaults struct {
 	ModelProvider string `json:"modelProvider,omitempty"`

@@ -13,6 +13,9 @@ type SessionRow struct {
 	DerivedTitle      string   `json:"derivedTitle,omitempty"`
 	LastMessage       string   `json:"lastMessagePreview,omitempty"`
 	IsMain            bool     `json:"isMain,omitempty"`
+	Archived          bool     `json:"archived,omitempty"`
+	Pinned            bool     `json:"pinned,omitempty"`
+	Category          string   `json:"category,omitempty"`
 	ChatType          string   `json:"chatType,omitempty"`
 	UpdatedAt         *int64   `json:"updatedAt"` // null: never
 	CreatedAt         int64    `json:"createdAt,omitempty"`

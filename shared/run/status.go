@@ -111,6 +111,7 @@ type Payload struct {
 	Text     string  `json:"text,omitempty"`
 	MediaURL *string `json:"mediaUrl"`
 	IsError  bool    `json:"isError,omitempty"`
+	Notice   bool    `json:"isStatusNotice,omitempty"` // said by the gateway, not by a model
 }
 
 // Outcome is the one end of a run; Wire gives its forms on the wire.

@@ -81,7 +81,7 @@ func (s *Status) final(text string, cut bool) protocol.Final {
 		r.Payloads = []protocol.Payload{{Text: text}}
 	default:
 		for _, p := range o.Payloads {
-			r.Payloads = append(r.Payloads, protocol.Payload{Text: p.Text, MediaURL: p.MediaURL, IsError: p.IsError})
+			r.Payloads = append(r.Payloads, protocol.Payload{Text: p.Text, MediaURL: p.MediaURL, IsError: p.IsError, IsStatusNotice: p.Notice})
 		}
 	}
 	switch o.Kind {

@@ -19,6 +19,11 @@ func PutID(ref Ref, sessionID string) table.Op {
 	return table.Op{Kind: table.Put, Key: idKey(ref.Tenant, sessionID), Item: table.Attrs{"key": ref.Key}}
 }
 
+// DropID is the op that makes a session's id unknown again.
+func DropID(ref Ref, sessionID string) table.Op {
+	return table.Op{Kind: table.Delete, Key: idKey(ref.Tenant, sessionID)}
+}
+
 // KeyOfID is the key of the session that has an id, empty where there is none.
 func KeyOfID(ctx context.Context, t table.Store, tenant, sessionID string) (string, error) {
 	it, err := t.Get(ctx, idKey(tenant, sessionID))

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"laneway/shared/id"
 	"laneway/shared/table"
 )
 
@@ -34,20 +35,41 @@ type Entry struct {
 	InputTokens    int64  `json:"inputTokens,omitempty"`
 	OutputTokens   int64  `json:"outputTokens,omitempty"`
 	ContextTokens  int64  `json:"contextTokens,omitempty"`
-	Deleted        bool   `json:"deleted,omitempty"`
+	Category       string `json:"category,omitempty"`
+	Icon           string `json:"icon,omitempty"`
+	Color          string `json:"color,omitempty"`
+	StatusNote     string `json:"statusNote,omitempty"`
+	Archived       bool   `json:"archived,omitempty"`
+	Pinned         bool   `json:"pinned,omitempty"`
+	Unread         bool   `json:"unread,omitempty"`
+	CreatedVia     string `json:"createdVia,omitempty"` // set where the session was made by more than a message: operator
+	// Deleted: the session was deleted when its accept sequence was DeletedSeq. It is
+	// there again once a run was accepted after that, or something was written into it.
+	Deleted    bool  `json:"deleted,omitempty"`
+	DeletedSeq int64 `json:"deletedSeq,omitempty"`
 }
 
-const attrBody = "body"
+const (
+	attrBody = "body"
+	attrRev  = "rev" // another with every write: tells a change from what was read
+)
 
 // LoadEntry reads the entry; a session without one has the zero Entry.
 func LoadEntry(ctx context.Context, t table.Store, ref Ref) (Entry, error) {
-	var e Entry
 	it, err := t.Get(ctx, ref.EntryKey())
 	if errors.Is(err, table.ErrNotFound) {
-		return e, nil
+		return Entry{}, nil
 	}
 	if err != nil {
-		return e, fmt.Errorf("read session entry: %w", err)
+		return Entry{}, fmt.Errorf("read session entry: %w", err)
+	}
+	return decodeEntry(&it)
+}
+
+func decodeEntry(it *table.Item) (Entry, error) {
+	var e Entry
+	if it == nil {
+		return e, nil
 	}
 	if err := json.Unmarshal(it.Attrs.Bytes(attrBody), &e); err != nil {
 		return e, fmt.Errorf("session entry: %w", err)
@@ -61,5 +83,45 @@ func PutEntry(ref Ref, e Entry) (table.Op, error) {
 	if err != nil {
 		return table.Op{}, err
 	}
-	return table.Op{Kind: table.Put, Key: ref.EntryKey(), Item: table.Attrs{attrBody: b}}, nil
+	return table.Op{Kind: table.Put, Key: ref.EntryKey(), Item: table.Attrs{attrBody: b, attrRev: id.UUID()}}, nil
+}
+
+// entryTries bounds how often a change is made again because another one came
+// between its reading and its writing.
+const entryTries = 16
+
+// UpdateEntry changes the entry: what others wrote meanwhile is not lost, change is
+// called again on it. An error of change is returned as it is, and nothing written.
+func UpdateEntry(ctx context.Context, t table.Store, ref Ref, change func(*Entry) error) (Entry, error) {
+	it, err := t.Get(ctx, ref.EntryKey())
+	found := &it
+	if errors.Is(err, table.ErrNotFound) {
+		found = nil
+	} else if err != nil {
+		return Entry{}, fmt.Errorf("read session entry: %w", err)
+	}
+	for range entryTries {
+		e, err := decodeEntry(found)
+		if err != nil {
+			return e, err
+		}
+		if err := change(&e); err != nil {
+			return e, err
+		}
+		op, err := PutEntry(ref, e)
+		if err != nil {
+			return e, err
+		}
+		op.If = table.NotExists()
+		if found != nil {
+			op.If = table.Equal(table.P(attrRev), found.Attrs.Str(attrRev))
+		}
+		_, err = t.Write(ctx, op)
+		ce, failed := table.Failed(err)
+		if !failed {
+			return e, err
+		}
+		found = ce.Found
+	}
+	return Entry{}, fmt.Errorf("change session entry: %w", table.ErrConflict)
 }

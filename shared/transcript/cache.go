@@ -91,6 +91,18 @@ func (c *Cache) drop(el *list.Element) {
 	c.size -= k.size
 }
 
+// forget drops a transcript that was removed.
+func (c *Cache) forget(pk string) {
+	if c == nil || c.Max == 0 {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if el := c.byPK[pk]; el != nil {
+		c.drop(el)
+	}
+}
+
 // Keep puts rows that a commit has just written into the cache.
 func (l *Log) Keep(pk string, rows []Entry) { l.Cache.put(pk, rows) }
 

@@ -1,0 +1,251 @@
+package rpc
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"laneway/shared/lane"
+	"laneway/shared/model"
+	"laneway/shared/protocol"
+	"laneway/shared/run"
+	"laneway/shared/session"
+	"laneway/shared/transcript"
+)
+
+func (g *Gateway) chatMethods() map[string]handler {
+	return map[string]handler{
+		"chat.send": g.chatSend, "chat.abort": g.chatAbort, "chat.inject": g.chatInject,
+		"chat.history": g.chatHistory, "chat.startup": g.chatStartup, "chat.metadata": g.chatMetadata,
+	}
+}
+
+// chatSend accepts a message; what comes of it arrives as events.
+func (g *Gateway) chatSend(ctx context.Context, r *Request) error {
+	p, perr := protocol.Decode[protocol.ChatSendParams](r.Method, r.Params)
+	if perr != nil {
+		return perr
+	}
+	return g.send(ctx, r, &p)
+}
+
+// sessionsSend is chat.send by session key; the run id may be left to the gateway.
+func (g *Gateway) sessionsSend(ctx context.Context, r *Request) error {
+	p, perr := protocol.Decode[protocol.SessionsSendParams](r.Method, r.Params)
+	if perr != nil {
+		return perr
+	}
+	return g.send(ctx, r, &protocol.ChatSendParams{
+		SessionKey: p.Key, AgentID: p.AgentID, Message: p.Message, IdempotencyKey: orElse(p.IdempotencyKey, g.NewID()),
+		Thinking: p.Thinking, TimeoutMs: p.TimeoutMs, Attachments: p.Attachments,
+	})
+}
+
+func (g *Gateway) send(ctx context.Context, r *Request, p *protocol.ChatSendParams) error {
+	ref, agent, err := g.sessionRef(ctx, r, p.SessionKey, p.AgentID)
+	if err != nil {
+		return err
+	}
+	hash, err := requestHash(r.Method, p)
+	if err != nil {
+		return err
+	}
+	if !p.SuppressCommandInterpretation {
+		if done, err := g.command(ctx, r, ref, hash, p); done || err != nil {
+			return err
+		}
+	}
+	if p.Deliver {
+		if err := g.mayDeliver(ctx, ref); err != nil {
+			return err
+		}
+	}
+	st, err := g.chatRun(r, ref, agent, hash, p)
+	if err != nil {
+		return err
+	}
+	call := lane.Call{
+		Run: st, ConnectionID: r.Conn.ID, FrameAt: r.frame.At, Interrupt: p.QueueMode == protocol.QueueInterrupt,
+		Accepted: func(st run.Status) {
+			g.reply(r, protocol.ChatSent{RunID: st.RunID, Status: protocol.StatusStarted, Disposition: st.Disposition.Wire()})
+		},
+	}
+	if p.QueueMode == protocol.QueueSteer {
+		acc, steered, err := g.Lanes.Steer(ctx, call)
+		if steered || err != nil {
+			return g.afterSend(ctx, r, acc, err)
+		}
+	}
+	acc, err := g.Lanes.Accept(ctx, call)
+	return g.afterSend(ctx, r, acc, err)
+}
+
+// methodChat is the method of runs that tell what comes of them as chat events.
+const methodChat = "chat.send"
+
+// chatRun is the record of a run for a chat message.
+func (g *Gateway) chatRun(r *Request, ref session.Ref, agent, hash string, p *protocol.ChatSendParams) (run.Status, error) {
+	files, err := attached(p.Attachments)
+	w := r.waiter(run.WaitNone)
+	return run.Status{
+		Ref: run.RefOf(ref.Tenant, p.IdempotencyKey), RunID: p.IdempotencyKey, SessionKey: ref.Key, AgentID: agent,
+		Method: methodChat, RequestHash: hash, Origin: &w,
+		Input: run.Input{
+			Message: p.Message, Attachments: files, Thinking: p.Thinking, TimeoutMs: budget(p.TimeoutMs, time.Millisecond),
+			QueueMode: p.QueueMode, SessionID: p.SessionID,
+		},
+	}, err
+}
+
+// attached is a message's files as the run's record has them.
+func attached(list []protocol.Attachment) (json.RawMessage, error) {
+	if len(list) == 0 {
+		return nil, nil
+	}
+	return protocol.Marshal(list)
+}
+
+// mayDeliver refuses replies to a channel that the session's policy denies.
+func (g *Gateway) mayDeliver(ctx context.Context, ref session.Ref) error {
+	v, err := g.view(ctx, ref)
+	if err == nil && v.prefs().SendPolicy == "deny" {
+		err = protocol.Invalid("send blocked by session policy")
+	}
+	return err
+}
+
+// chatError is an error of Accept as chat methods answer it.
+func chatError(err error) error {
+	var conflict *lane.ConflictError
+	if errors.As(err, &conflict) {
+		return protocol.ChatConflict()
+	}
+	return err
+}
+
+// afterSend answers a repeat of chat.send from its record.
+func (g *Gateway) afterSend(ctx context.Context, r *Request, acc lane.Accepted, err error) error {
+	switch {
+	case err != nil:
+		return chatError(err)
+	case !acc.Repeat && !acc.Stopped:
+		return nil
+	}
+	st := acc.Status
+	if acc.Repeat {
+		if st, err = g.Notify.Ended(ctx, acc.Status.Ref); err != nil {
+			return err
+		}
+	}
+	if st.Outcome == nil {
+		return r.Reply(protocol.ChatSent{RunID: st.RunID, Status: protocol.StatusInFlight, Disposition: st.Disposition.Wire()})
+	}
+	switch st.Outcome.Kind {
+	case run.Aborted, run.Timeout:
+		f := protocol.FinalAborted(st.RunID, st.Outcome.StopReason, st.Outcome.TimeoutPhase, st.Outcome.ProviderStarted, nil)
+		f.EndedAt = st.EndedAt
+		return r.Reply(f)
+	case run.OK:
+		return r.Reply(protocol.ChatSent{RunID: st.RunID, Status: protocol.StatusOK})
+	}
+	return protocol.Unavailable(st.Outcome.Error)
+}
+
+// chatAbort stops one run, or everything that the session has accepted.
+func (g *Gateway) chatAbort(ctx context.Context, r *Request) error {
+	p, perr := protocol.Decode[protocol.ChatAbortParams](r.Method, r.Params)
+	if perr != nil {
+		return perr
+	}
+	ref, _, err := g.sessionRef(ctx, r, p.SessionKey, p.AgentID)
+	if err != nil {
+		return err
+	}
+	ids, err := g.stop(ctx, r, ref, p.RunID, protocol.StopRPC)
+	if err != nil {
+		return err
+	}
+	return r.Reply(protocol.NewChatAborted(ids...))
+}
+
+// stop stops runs and gives their ids as their callers know them.
+func (g *Gateway) stop(ctx context.Context, r *Request, ref session.Ref, runID, reason string) ([]string, error) {
+	q := lane.Stop{Ref: ref, RunID: runID, Reason: reason, ConnectionID: r.Conn.ID, FrameAt: r.frame.At}
+	if runID == "" {
+		short, err := g.Lanes.StopAll(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		return g.runIDs(ctx, ref.Tenant, short)
+	}
+	if err := g.mayStop(ctx, r, ref, runID); err != nil {
+		return nil, err
+	}
+	ok, err := g.Lanes.StopRun(ctx, q)
+	if err != nil || !ok {
+		return nil, err
+	}
+	return []string{runID}, nil
+}
+
+// mayStop refuses a run of another session to a caller who neither is an admin nor
+// started it.
+func (g *Gateway) mayStop(ctx context.Context, r *Request, ref session.Ref, runID string) error {
+	st, err := run.Load(ctx, g.Store, run.RefOf(ref.Tenant, runID))
+	if errors.Is(err, run.ErrUnknown) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	own := st.Origin != nil && st.Origin.ConnectionID == r.Conn.ID
+	if ref.Key != "" && st.SessionKey != ref.Key && !own && !r.Admin() {
+		return protocol.Invalid("runId does not match sessionKey")
+	}
+	return nil
+}
+
+// runIDs turns short ids into those that callers chose.
+func (g *Gateway) runIDs(ctx context.Context, tenant string, short []string) ([]string, error) {
+	out := make([]string, 0, len(short))
+	for _, s := range short {
+		if len(s) > 0 && s[0] != '~' {
+			out = append(out, s)
+			continue
+		}
+		st, err := run.Load(ctx, g.Store, run.Ref{Tenant: tenant, Run: s})
+		if errors.Is(err, run.ErrUnknown) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, st.RunID)
+	}
+	return out, nil
+}
+
+// chatInject writes an assistant's message without a run: it takes the claim like
+// any writer, and waits for it (C4).
+func (g *Gateway) chatInject(ctx context.Context, r *Request) error {
+	p, perr := protocol.Decode[protocol.ChatInjectParams](r.Method, r.Params)
+	if perr != nil {
+		return perr
+	}
+	ref, _, err := g.sessionRef(ctx, r, p.SessionKey, p.AgentID)
+	if err != nil {
+		return err
+	}
+	e := transcript.Entry{
+		ID: g.NewID(), Type: transcript.Message, At: g.Clock.Now().UnixMilli(), Role: model.Assistant, StopReason: "stop",
+		Content: []model.Block{{Type: model.Text, Text: p.Message}}, Provider: "laneway", Model: "gateway-injected", Label: p.Label,
+	}
+	if _, err := g.knownSession(ctx, ref); err != nil {
+		return err
+	}
+	if err := g.append(ctx, ref, e); err != nil {
+		return err
+	}
+	return r.Reply(protocol.ChatInjected{OK: true, MessageID: e.ID})
+}

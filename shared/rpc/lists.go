@@ -1,0 +1,120 @@
+package rpc
+
+import (
+	"context"
+
+	"laneway/shared/protocol"
+	"laneway/shared/session"
+)
+
+func (g *Gateway) listMethods() map[string]handler {
+	return map[string]handler{
+		"agents.list":          g.agentsList,
+		"models.list":          g.modelsList,
+		"commands.list":        g.commandsList,
+		"question.list":        nothing(protocol.NoQuestions),
+		"plugin.approval.list": nothing(protocol.NoApprovals),
+	}
+}
+
+// nothing answers a list that is always empty here; clients ask for it at start.
+func nothing(list any) handler {
+	return func(_ context.Context, r *Request) error {
+		if _, err := protocol.Decode[protocol.NoParams](r.Method, r.Params); err != nil {
+			return err
+		}
+		return r.Reply(list)
+	}
+}
+
+func (g *Gateway) agentsList(ctx context.Context, r *Request) error {
+	if _, err := protocol.Decode[protocol.NoParams](r.Method, r.Params); err != nil {
+		return err
+	}
+	agents, err := g.Directory.Agents(ctx, r.Tenant())
+	if err != nil {
+		return err
+	}
+	out := protocol.AgentsList{
+		DefaultID: session.DefaultAgent, Ownership: "sole", MainKey: session.MainKey, Scope: "per-sender", Agents: []protocol.AgentRow{},
+	}
+	if len(agents) > 1 {
+		out.Ownership = "explicit"
+	}
+	for _, a := range agents {
+		row := protocol.AgentRow{ID: a.ID, Kind: "agent", Name: a.Name, Workspace: a.Workspace}
+		if a.Model != "" {
+			row.Model = &protocol.AgentModel{Primary: a.Provider + "/" + a.Model}
+		}
+		out.Agents = append(out.Agents, row)
+	}
+	return r.Reply(out)
+}
+
+func (g *Gateway) modelsList(ctx context.Context, r *Request) error {
+	p, perr := protocol.Decode[protocol.ModelsListParams](r.Method, r.Params)
+	if perr != nil {
+		return perr
+	}
+	rows, err := g.modelRows(ctx, r.Tenant(), p.Provider)
+	if err != nil {
+		return err
+	}
+	return r.Reply(protocol.ModelsList{Models: rows})
+}
+
+func (g *Gateway) modelRows(ctx context.Context, tenant, provider string) ([]protocol.ModelRow, error) {
+	models, err := g.Directory.Models(ctx, tenant)
+	if err != nil {
+		return nil, err
+	}
+	yes := true
+	rows := []protocol.ModelRow{}
+	for _, m := range models {
+		if provider == "" || provider == m.Provider {
+			rows = append(rows, protocol.ModelRow{
+				ID: m.ID, Name: orElse(m.Name, m.ID), Provider: m.Provider, Available: &yes, ContextWindow: int64(m.ContextWindow),
+			})
+		}
+	}
+	return rows, nil
+}
+
+// commands are the slash commands that a message may be.
+func commands(args bool) []protocol.CommandRow {
+	row := func(name, text, arg string) protocol.CommandRow {
+		c := protocol.CommandRow{
+			Name: name, NativeName: name, TextAliases: []string{"/" + name}, Description: text, Category: "session", Source: "native", Scope: "both",
+			AcceptsArgs: arg != "",
+		}
+		if args && arg != "" {
+			c.Args = []protocol.CommandArg{{Name: "message", Description: arg, Type: "string"}}
+		}
+		return c
+	}
+	return []protocol.CommandRow{
+		row("stop", "Stop what the session does.", ""),
+		row("new", "Start over, keeping nothing of the conversation.", "First message of the new conversation."),
+		row("reset", "Start over, keeping nothing of the conversation.", "First message of the new conversation."),
+	}
+}
+
+func (g *Gateway) commandsList(_ context.Context, r *Request) error {
+	p, perr := protocol.Decode[protocol.CommandsListParams](r.Method, r.Params)
+	if perr != nil {
+		return perr
+	}
+	return r.Reply(protocol.CommandsList{Commands: commands(p.IncludeArgs == nil || *p.IncludeArgs)})
+}
+
+// chatMetadata is what a browser offers beside a chat.
+func (g *Gateway) chatMetadata(ctx context.Context, r *Request) error {
+	if _, err := protocol.Decode[protocol.ChatMetadataParams](r.Method, r.Params); err != nil {
+		return err
+	}
+	rows, err := g.modelRows(ctx, r.Tenant(), "")
+	if err != nil {
+		return err
+	}
+	return r.Reply(protocol.ChatMetadata{Models: rows, Commands: commands(true)})
+}

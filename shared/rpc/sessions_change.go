@@ -1,0 +1,286 @@
+package rpc
+
+import (
+	"context"
+	"strings"
+
+	"laneway/shared/id"
+	"laneway/shared/lane"
+	"laneway/shared/protocol"
+	"laneway/shared/run"
+	"laneway/shared/session"
+)
+
+// viaOperator says who made a session.
+const viaOperator = "operator"
+
+// sessionsPatch changes preferences of a session, which is made if it was never used.
+func (g *Gateway) sessionsPatch(ctx context.Context, r *Request) error {
+	p, perr := protocol.Decode[protocol.SessionsPatchParams](r.Method, r.Params)
+	if perr != nil {
+		return perr
+	}
+	if scope := protocol.PatchScope(&p); !protocol.ScopeSatisfied(r.Conn.Scopes, scope) {
+		return protocol.MissingScope(scope)
+	}
+	if name := unsupported(&p); name != "" {
+		return protocol.InvalidParams(r.Method, "at /"+name+": is not supported")
+	}
+	ref, _, err := g.sessionRef(ctx, r, p.Key, p.AgentID)
+	if err != nil {
+		return err
+	}
+	v, err := g.view(ctx, ref)
+	if err != nil {
+		return err
+	}
+	if err := expected(&v, p.ExpectedSessionID); err != nil {
+		return err
+	}
+	var provider, name string
+	if p.Model.Set && !p.Model.Null {
+		if provider, name, err = g.findModel(ctx, r, p.Model.Value); err != nil {
+			return err
+		}
+	}
+	if err := g.ensure(ctx, ref); err != nil {
+		return err
+	}
+	_, err = session.UpdateEntry(ctx, g.Store, ref, func(e *session.Entry) error {
+		if e.Deleted {
+			*e = session.Entry{}
+		}
+		e.CreatedVia = orElse(e.CreatedVia, viaOperator)
+		patch(e, &p)
+		if p.Model.Set {
+			e.ModelProvider, e.ModelOverride = provider, name
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return g.replyChanged(ctx, r, ref, protocol.SessionChanged{Path: "laneway"})
+}
+
+// unsupported names a member of a patch that would have no effect here: saying so is
+// better than to look as if it had one.
+func unsupported(p *protocol.SessionsPatchParams) string {
+	for _, m := range []struct {
+		name string
+		set  bool
+	}{
+		{"agentRuntime", p.AgentRuntime.Set && !p.AgentRuntime.Null},
+		{"contextWindow", p.ContextWindow.Set && !p.ContextWindow.Null},
+		{"traceLevel", p.TraceLevel.Set && !p.TraceLevel.Null},
+		{"elevatedLevel", p.ElevatedLevel.Set && !p.ElevatedLevel.Null},
+		{"responseUsage", p.ResponseUsage.Set && !p.ResponseUsage.Null},
+		{"groupActivation", p.GroupActivation.Set && !p.GroupActivation.Null},
+		{"permissionMode", p.PermissionMode.Set && !p.PermissionMode.Null},
+		{"execHost", p.ExecHost.Set && !p.ExecHost.Null},
+		{"execSecurity", p.ExecSecurity.Set && !p.ExecSecurity.Null},
+		{"execAsk", p.ExecAsk.Set && !p.ExecAsk.Null},
+		{"execNode", p.ExecNode.Set && !p.ExecNode.Null},
+	} {
+		if m.set {
+			return m.name
+		}
+	}
+	return ""
+}
+
+// patch writes what was given into the entry; null takes a preference back.
+func patch(e *session.Entry, p *protocol.SessionsPatchParams) {
+	for _, f := range []struct {
+		from protocol.Optional[string]
+		into *string
+	}{
+		{p.Label, &e.Label},
+		{p.AutoLabel, &e.DisplayName},
+		{p.Icon, &e.Icon},
+		{p.Color, &e.Color},
+		{p.Category, &e.Category},
+		{p.StatusNote, &e.StatusNote},
+		{p.ThinkingLevel, &e.ThinkingLevel},
+		{p.VerboseLevel, &e.VerboseLevel},
+		{p.ReasoningLevel, &e.ReasoningLevel},
+		{p.SendPolicy, &e.SendPolicy},
+		{p.QueueMode, &e.QueueMode},
+		{p.QueueDrop, &e.QueueDrop},
+	} {
+		if f.from.Set {
+			*f.into = f.from.Value
+		}
+	}
+	for _, f := range []struct {
+		from protocol.Optional[int64]
+		into **int64
+	}{{p.QueueDebounceMs, &e.QueueDebounce}, {p.QueueCap, &e.QueueCap}} {
+		switch {
+		case f.from.Null:
+			*f.into = nil
+		case f.from.Set:
+			n := f.from.Value
+			*f.into = &n
+		}
+	}
+	for _, f := range []struct{ from, into *bool }{{p.Archived, &e.Archived}, {p.Pinned, &e.Pinned}, {p.Unread, &e.Unread}} {
+		if f.from != nil {
+			*f.into = *f.from
+		}
+	}
+	if p.FastMode.Set {
+		e.FastMode = fastMode(p.FastMode.Value)
+		if p.FastMode.Null {
+			e.FastMode = ""
+		}
+	}
+}
+
+func fastMode(f protocol.FastMode) string {
+	switch {
+	case f.Auto:
+		return "auto"
+	case f.On:
+		return "on"
+	}
+	return "off"
+}
+
+// findModel finds a model by "provider/id" or by its id alone.
+func (g *Gateway) findModel(ctx context.Context, r *Request, name string) (provider, id string, err error) {
+	models, err := g.Directory.Models(ctx, r.Tenant())
+	if err != nil {
+		return "", "", err
+	}
+	for _, m := range models {
+		if name == m.Provider+"/"+m.ID || name == m.ID {
+			return m.Provider, m.ID, nil
+		}
+	}
+	// A provider may serve more models than it lists.
+	if provider, id, ok := strings.Cut(name, "/"); ok && id != "" {
+		for _, m := range models {
+			if m.Provider == provider {
+				return provider, id, nil
+			}
+		}
+	}
+	return "", "", protocol.InvalidParams(r.Method, "unknown model")
+}
+
+// entryView is the entry as replies have it.
+type entryView struct {
+	SessionID string `json:"sessionId,omitempty"`
+	UpdatedAt int64  `json:"updatedAt,omitempty"`
+	CreatedAt int64  `json:"createdAt,omitempty"`
+	session.Entry
+}
+
+// replyChanged answers a change with the session as it is now.
+func (g *Gateway) replyChanged(ctx context.Context, r *Request, ref session.Ref, out protocol.SessionChanged) error {
+	out, err := g.changed(ctx, ref, out)
+	if err != nil {
+		return err
+	}
+	return r.Reply(out)
+}
+
+func (g *Gateway) changed(ctx context.Context, ref session.Ref, out protocol.SessionChanged) (protocol.SessionChanged, error) {
+	v, err := g.view(ctx, ref)
+	if err != nil {
+		return out, err
+	}
+	agents, err := g.Directory.Agents(ctx, ref.Tenant)
+	if err != nil {
+		return out, err
+	}
+	used := modelOf(v.prefs(), agents, session.AgentOf(ref.Key))
+	out.OK, out.Key, out.SessionID, out.Resolved = true, ref.Key, v.m.SessionID, &used
+	out.Entry = entryView{v.m.SessionID, v.m.Updated, v.m.Created, v.prefs()}
+	return out, nil
+}
+
+// sessionsCreate makes a session, and starts a run where there is a message. With an
+// idempotency key a repeat gives the same session and the same run.
+func (g *Gateway) sessionsCreate(ctx context.Context, r *Request) error {
+	p, perr := protocol.Decode[protocol.SessionsCreateParams](r.Method, r.Params)
+	if perr != nil {
+		return perr
+	}
+	if scope := protocol.CreateScope(&p); !protocol.ScopeSatisfied(r.Conn.Scopes, scope) {
+		return protocol.MissingScope(scope)
+	}
+	for name, set := range map[string]bool{"incognito": p.Incognito, "fork": p.Fork, "toolOverrides": p.ToolOverrides != nil, "permissionMode": p.PermissionMode != ""} {
+		if set {
+			return protocol.InvalidParams(r.Method, "at /"+name+": is not supported")
+		}
+	}
+	hash, err := requestHash(r.Method, p)
+	if err != nil {
+		return err
+	}
+	raw := p.Key
+	if raw == "" {
+		name := g.NewID()
+		if p.IdempotencyKey != "" {
+			name = id.Hash(r.Tenant(), p.IdempotencyKey)
+		}
+		raw = "dashboard:" + name
+	}
+	ref, agent, err := g.sessionRef(ctx, r, raw, p.AgentID)
+	if err != nil {
+		return err
+	}
+	var provider, name string
+	if p.Model != "" {
+		if provider, name, err = g.findModel(ctx, r, p.Model); err != nil {
+			return err
+		}
+	}
+	if err := g.ensure(ctx, ref); err != nil {
+		return err
+	}
+	_, err = session.UpdateEntry(ctx, g.Store, ref, func(e *session.Entry) error {
+		if e.Deleted {
+			*e = session.Entry{}
+		}
+		e.CreatedVia, e.Label, e.DisplayName = orElse(e.CreatedVia, viaOperator), orElse(p.Label, e.Label), orElse(p.DisplayName, e.DisplayName)
+		e.Category, e.ThinkingLevel = orElse(p.Category, e.Category), orElse(p.ThinkingLevel, e.ThinkingLevel)
+		if p.FastMode != nil {
+			e.FastMode = fastMode(*p.FastMode)
+		}
+		if name != "" {
+			e.ModelProvider, e.ModelOverride = provider, name
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	started := false
+	out, err := g.changed(ctx, ref, protocol.SessionChanged{RunStarted: &started})
+	if err != nil {
+		return err
+	}
+	text := orElse(p.Message, p.Task)
+	if strings.TrimSpace(text) == "" && len(p.Attachments) == 0 {
+		return r.Reply(out)
+	}
+	out.RunID, started = orElse(p.IdempotencyKey, g.NewID()), true
+	st, err := g.chatRun(r, ref, agent, hash, &protocol.ChatSendParams{
+		Message: text, IdempotencyKey: out.RunID, TimeoutMs: p.TimeoutMs, Attachments: p.Attachments,
+	})
+	if err != nil {
+		return err
+	}
+	st.Input.Cwd = p.Cwd
+	acc, err := g.Lanes.Accept(ctx, lane.Call{
+		Run: st, ConnectionID: r.Conn.ID, FrameAt: r.frame.At,
+		Accepted: func(run.Status) { g.reply(r, out) },
+	})
+	if err == nil && (acc.Repeat || acc.Stopped) {
+		return r.Reply(out)
+	}
+	return chatError(err)
+}
