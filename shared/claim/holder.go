@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -27,8 +28,11 @@ type Holder struct {
 	mu      sync.Mutex
 	meta    session.Meta // as last seen or written
 	renewed time.Time    // when the last successful renewal or commit was begun
+	unsure  []string     // ids of later writes that got no answer: at most one of them was applied
 	nested  int          // further holds of this owner
 	wake    func(session.Meta)
+
+	last sync.Mutex // orders the writes that are made after the goroutine has ended
 }
 
 type job struct {
@@ -171,6 +175,8 @@ func (h *Holder) submit(ctx context.Context, do func(context.Context) error) err
 		}
 		// The attempt's context ended, not the claim: a last write on its own
 		// context is still made, and still checked by the store.
+		h.last.Lock()
+		defer h.last.Unlock()
 		return do(ctx)
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -219,6 +225,9 @@ func (h *Holder) look() {
 
 func (h *Holder) saw(m session.Meta) {
 	h.mu.Lock()
+	if h.meta.WriteID != m.WriteID {
+		h.unsure = nil
+	}
 	h.meta = m
 	f := h.wake
 	h.mu.Unlock()
@@ -251,9 +260,16 @@ func (h *Holder) commit(ctx context.Context, tx Tx) error {
 			return &table.ConditionError{Op: ce.Op - 1, Found: ce.Found, Ambiguous: ce.Ambiguous}
 		}
 		m := session.DecodeMeta(h.ref, ce.Found)
-		switch {
+		lost := h.lost(m.WriteID)
+		switch mine := m.Token == h.token && m.Owner == h.owner; {
 		case m.WriteID == wid: // applied, the answer was lost (C5)
-		case m.Token != h.token || m.Owner != h.owner:
+		case lost && mine: // an earlier write was applied after all: this one comes behind it
+			h.saw(m)
+			return h.commit(ctx, tx)
+		case lost:
+			h.lose(ErrReleased) // that earlier write was the release
+			return ErrReleased
+		case !mine:
 			h.stale()
 			return ErrStale
 		default:
@@ -261,6 +277,9 @@ func (h *Holder) commit(ctx context.Context, tx Tx) error {
 			return &RefusedError{m}
 		}
 	} else if err != nil {
+		h.mu.Lock()
+		h.unsure = append(h.unsure, wid)
+		h.mu.Unlock()
 		return fmt.Errorf("commit: %w", err)
 	}
 	h.wrote(tx, wid, began, res.New)
@@ -270,10 +289,17 @@ func (h *Holder) commit(ctx context.Context, tx Tx) error {
 	return nil
 }
 
+// lost says whether wid is of an earlier write of this holder that got no answer.
+func (h *Holder) lost(wid string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Contains(h.unsure, wid)
+}
+
 // wrote keeps the holder's picture of the hot item after a commit.
 func (h *Holder) wrote(tx Tx, wid string, began time.Time, now *table.Item) {
 	h.mu.Lock()
-	h.renewed = began
+	h.renewed, h.unsure = began, nil
 	h.meta.WriteID = wid
 	if tx.Head > 0 {
 		h.meta.Head = tx.Head
@@ -308,10 +334,11 @@ func (h *Holder) metaOp(tx Tx, now time.Time) (op table.Op, wid string) {
 	if tx.Head > 0 {
 		op.Set = append(op.Set, table.SetOp{Path: table.P(session.AttrHead), Value: tx.Head})
 	}
+	lease := now.Add(h.svc.Times.Lease)
 	if tx.Release {
-		op.Remove = append(op.Remove, table.P(session.AttrOwner), table.P(session.AttrLease), table.P(session.AttrNest))
-	} else {
-		op.Set = append(op.Set, table.SetOp{Path: table.P(session.AttrLease), Value: now.Add(h.svc.Times.Lease).UnixMilli()})
+		lease = now // says since when nobody has the claim, see lane.Sweep
+		op.Remove = append(op.Remove, table.P(session.AttrOwner), table.P(session.AttrNest))
 	}
+	op.Set = append(op.Set, table.SetOp{Path: table.P(session.AttrLease), Value: lease.UnixMilli()})
 	return op, wid
 }

@@ -3,16 +3,11 @@ package lane
 import (
 	"context"
 	"errors"
-	"time"
 
 	"laneway/shared/run"
 	"laneway/shared/session"
 	"laneway/shared/table"
 )
-
-// stopMemory is how long a connection's stop mark is of use: longer than any frame
-// that it may have overtaken is on its way.
-const stopMemory = time.Minute
 
 // Stop is a request to stop runs of a session.
 type Stop struct {
@@ -25,13 +20,21 @@ type Stop struct {
 
 // StopRun stops one run: one that waits is ended here and now, a started one gets
 // a cancel mark that its holder sees within Times.Poll. It gives false for a run
-// that is unknown or has ended.
+// that is unknown or has ended; one that is still on its way to its acceptance, in
+// an earlier frame of the same connection, is then accepted as stopped (K1).
 func (s *Service) StopRun(ctx context.Context, q Stop) (bool, error) {
 	r := run.RefOf(q.Ref.Tenant, q.RunID)
-	for range 8 {
+	for range stopTries {
 		st, err := run.Load(ctx, s.Store, r)
 		if errors.Is(err, run.ErrUnknown) {
-			return false, s.mark(ctx, q, false)
+			if q.FrameAt == 0 || q.ConnectionID == "" || q.Ref.Key == "" {
+				return false, nil
+			}
+			again, err := s.markUnknown(ctx, q, r)
+			if err != nil || !again {
+				return false, err
+			}
+			continue
 		}
 		if err != nil || st.Done() {
 			return false, err
@@ -41,44 +44,65 @@ func (s *Service) StopRun(ctx context.Context, q Stop) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		for _, p := range m.Pending {
-			if p.Run != r.Run {
-				continue
-			}
-			ended, err := s.endPending(ctx, ref, p, stopped(q.Reason))
-			if err != nil {
-				return false, err
-			}
-			if ended {
-				return true, s.Nudge(ctx, m, "abort", "abort/"+s.NewID())
-			}
-		}
-		if st.State == run.Steered {
-			ended, err := s.withdraw(ctx, st, q.Reason)
-			if err != nil {
-				return false, err
-			}
-			if ended {
-				return true, s.Nudge(ctx, m, "abort", "abort/"+s.NewID())
-			}
-		}
-		if st.State == run.Delivered {
-			return false, nil // part of another run's turn now
-		}
-		if m.Active != r.Run {
-			continue // between two places: look again
-		}
-		ok, err := s.cancel(ctx, m, q.Reason)
-		if err != nil || ok {
+		done, ok, err := s.stopKnown(ctx, q, st, m)
+		if done || err != nil {
 			return ok, err
 		}
+		// Between two places: look again.
 	}
 	return false, nil
 }
 
+// stopTries bounds how often a stop looks again because its run moved meanwhile; a
+// run moves a few times in its life.
+const stopTries = 16
+
+// stopKnown stops a run where m shows it. done is false where it was somewhere else
+// by then.
+func (s *Service) stopKnown(ctx context.Context, q Stop, st run.Status, m session.Meta) (done, ok bool, err error) {
+	if st.State == run.Delivered {
+		return true, false, nil // part of another run's turn now
+	}
+	if m.Active == st.Ref.Run {
+		ok, err = s.cancel(ctx, m, q.Reason)
+		return ok, ok, err
+	}
+	if st.State == run.Steered {
+		ok, err = s.withdraw(ctx, st, q.Reason)
+	}
+	for _, p := range m.Pending {
+		if p.Run == st.Ref.Run {
+			ok, err = s.endPending(ctx, m.Ref, p, stopped(q.Reason))
+		}
+	}
+	if err != nil || !ok {
+		return false, false, err
+	}
+	return true, true, s.Nudge(ctx, m, "abort", "abort/"+s.NewID())
+}
+
+// markUnknown leaves a mark for a run that nobody has accepted; again says that it
+// may have been accepted meanwhile.
+func (s *Service) markUnknown(ctx context.Context, q Stop, r run.Ref) (again bool, err error) {
+	m, err := session.LoadMeta(ctx, s.Store, q.Ref)
+	if err != nil {
+		return false, err
+	}
+	// Read in this order: what is accepted after META was read fails the mark, what
+	// was accepted before is seen now.
+	if _, err = run.Load(ctx, s.Store, r); !errors.Is(err, run.ErrUnknown) {
+		return true, err
+	}
+	err = s.mark(ctx, q, m, false)
+	if errors.Is(err, table.ErrCondition) {
+		return true, nil
+	}
+	return false, err
+}
+
 // cancel puts the cancel mark on the active run, if it still is.
 func (s *Service) cancel(ctx context.Context, m session.Meta, reason string) (bool, error) {
-	err := s.write(ctx, table.Op{
+	now, err := s.update(ctx, table.Op{
 		Kind: table.Update, Key: m.MetaKey(),
 		If: table.Equal(table.P(session.AttrActive), m.Active),
 		Set: []table.SetOp{
@@ -92,22 +116,19 @@ func (s *Service) cancel(ctx context.Context, m session.Meta, reason string) (bo
 	if err != nil {
 		return false, err
 	}
-	return true, s.nudgeUnowned(ctx, m)
-}
-
-// nudgeUnowned wakes a session whose active run has nobody who would see a mark.
-func (s *Service) nudgeUnowned(ctx context.Context, m session.Meta) error {
-	if m.Owned(s.Clock.Now(), s.Times.Slack) {
-		return nil
+	// What the mark met counts, not what was read before: a run that went to sleep in
+	// between has nobody who would see it.
+	if m = session.DecodeMeta(m.Ref, now); m.Owned(s.Clock.Now(), s.Times.Slack) {
+		return true, nil
 	}
-	return s.Nudge(ctx, m, "abort", "abort/"+s.NewID())
+	return true, s.Nudge(ctx, m, "abort", "abort/"+s.NewID())
 }
 
 // StopAll stops everything that the session has accepted: one number in META, then
 // a wake-up, which ends what waits; the active run's holder sees the number too. It
 // gives the short ids of the runs that it covers, those that wait first.
 func (s *Service) StopAll(ctx context.Context, q Stop) ([]string, error) {
-	for range 16 {
+	for range stopTries {
 		m, err := session.LoadMeta(ctx, s.Store, q.Ref)
 		if err != nil {
 			return nil, err
@@ -121,9 +142,12 @@ func (s *Service) StopAll(ctx context.Context, q Stop) ([]string, error) {
 		if m.Active != "" && !m.Marked() {
 			hit = append(hit, m.Active)
 		}
-		err = s.mark(ctx, q, len(hit) > 0, m)
-		if errors.Is(err, table.ErrCondition) {
-			continue
+		err = s.mark(ctx, q, m, len(hit) > 0)
+		if ce, refused := table.Failed(err); refused {
+			if now := session.DecodeMeta(m.Ref, ce.Found); !ce.Ambiguous || len(hit) == 0 || now.Cutoff < m.Seq {
+				continue // something was accepted meanwhile: it is covered too
+			}
+			err = nil // written, the answer was lost (C5)
 		}
 		if err != nil || len(hit) == 0 {
 			return nil, err
@@ -132,44 +156,4 @@ func (s *Service) StopAll(ctx context.Context, q Stop) ([]string, error) {
 		return hit, s.Nudge(ctx, m, "stop", "stop/"+s.NewID())
 	}
 	return nil, ErrUnavailable
-}
-
-// mark writes a connection's stop mark and, with cut, the cutoff at the accept
-// sequence that m shows. A session that was never used is not made by it unless a
-// frame could still be on its way.
-func (s *Service) mark(ctx context.Context, q Stop, cut bool, seen ...session.Meta) error {
-	now := s.Clock.Now()
-	up := table.Op{Kind: table.Update, Key: q.Ref.MetaKey(), If: table.Exists()}
-	if q.FrameAt > 0 && q.ConnectionID != "" {
-		up.Set = append(up.Set, table.SetOp{Path: table.P(session.AttrStops, q.ConnectionID), Value: q.FrameAt})
-	}
-	if cut {
-		m := seen[0]
-		up.If = table.Equal(table.P(session.AttrSeq), m.Seq)
-		up.Set = append(up.Set,
-			table.SetOp{Path: table.P(session.AttrCutoff), Value: m.Seq},
-			table.SetOp{Path: table.P(session.AttrCutWhy), Value: q.Reason})
-	}
-	if len(up.Set) == 0 {
-		return nil
-	}
-	err := s.write(ctx, up)
-	if cut || !errors.Is(err, table.ErrCondition) {
-		return err
-	}
-	// No session yet: a frame of this connection that the stop overtook would make it.
-	err = s.write(ctx, table.Op{
-		Kind: table.Update, Key: q.Ref.MetaKey(), If: table.NotExists(),
-		Set: []table.SetOp{
-			{Path: table.P(session.AttrPending), Value: table.Map{}},
-			{Path: table.P(session.AttrPendingN), Value: int64(0)},
-			{Path: table.P(session.AttrStops), Value: table.Map{q.ConnectionID: q.FrameAt}},
-			{Path: table.P(session.AttrSessionID), Value: s.NewID()},
-			{Path: table.P(session.AttrCreated), Value: now.UnixMilli()},
-		},
-	})
-	if errors.Is(err, table.ErrCondition) {
-		return s.mark(ctx, q, false) // made meanwhile
-	}
-	return err
 }

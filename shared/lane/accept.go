@@ -53,13 +53,13 @@ func (s *Service) Accept(ctx context.Context, c Call) (Accepted, error) {
 	}
 	m, known := s.seen.get(ref)
 	for range 2 * session.MaxPending {
-		if at, ok := m.Stops[c.ConnectionID]; known && ok && c.FrameAt > 0 && at >= c.FrameAt {
+		if known && c.overtaken(m) {
 			return s.acceptStopped(ctx, c)
 		}
 		if known && len(m.Pending) >= session.MaxPending {
-			return Accepted{}, ErrFull
+			return s.full(ctx, c, ref)
 		}
-		ops, err := s.acceptOps(ref, m, &c)
+		ops, err := s.acceptOps(ref, m, known, &c)
 		if err != nil {
 			return Accepted{}, err
 		}
@@ -83,7 +83,7 @@ func (s *Service) Accept(ctx context.Context, c Call) (Accepted, error) {
 
 // acceptOps is the transaction of A1 against a picture of META, which may be a
 // guess: the conditions decide.
-func (s *Service) acceptOps(ref session.Ref, m session.Meta, c *Call) ([]table.Op, error) {
+func (s *Service) acceptOps(ref session.Ref, m session.Meta, known bool, c *Call) ([]table.Op, error) {
 	st := &c.Run
 	st.Seq = m.Seq + 1
 	st.Disposition = run.Disposition{Kind: "started"}
@@ -108,16 +108,24 @@ func (s *Service) acceptOps(ref session.Ref, m session.Meta, c *Call) ([]table.O
 	if m.Exists() {
 		up.If = table.All(table.Equal(table.P(session.AttrSeq), m.Seq),
 			table.Less(table.P(session.AttrPendingN), int64(session.MaxPending)))
+		if !known {
+			// A guess knows nothing of other runs, and says "started".
+			up.If = table.All(up.If, table.Lacks(table.P(session.AttrActive)), table.Equal(table.P(session.AttrPendingN), int64(0)))
+		}
 		if m.Seq == 0 { // made by a command or a stop, no run yet
 			up.If = table.All(table.Exists(), table.Lacks(table.P(session.AttrSeq)))
+			if m.SessionID == "" {
+				sid := s.sessionID(c)
+				up.If = table.All(up.If, table.Lacks(table.P(session.AttrSessionID)))
+				up.Set = append(up.Set, table.SetOp{Path: table.P(session.AttrSessionID), Value: sid})
+				more = append(more, session.PutID(ref, sid))
+			}
 		}
+		up.If = table.All(up.If, c.notOvertaken())
 		up.Set = append(up.Set, table.SetOp{Path: table.P(session.AttrPending, session.PendingMember(st.Seq)), Value: entry})
 		up.Add = []table.AddOp{{Path: table.P(session.AttrPendingN), N: 1}}
 	} else {
-		sid := st.Input.SessionID
-		if sid == "" {
-			sid = s.NewID()
-		}
+		sid := s.sessionID(c)
 		up.If = table.NotExists()
 		up.Set = append(up.Set,
 			table.SetOp{Path: table.P(session.AttrPending), Value: table.Map{session.PendingMember(st.Seq): entry}},
@@ -127,10 +135,6 @@ func (s *Service) acceptOps(ref session.Ref, m session.Meta, c *Call) ([]table.O
 			table.SetOp{Path: table.P(session.AttrCreated), Value: st.AcceptedAt})
 		more = append(more, session.PutID(ref, sid))
 	}
-	if c.FrameAt > 0 && c.ConnectionID != "" && m.Exists() {
-		stop := table.P(session.AttrStops, c.ConnectionID)
-		up.If = table.All(up.If, table.Any(table.Lacks(stop), table.Less(stop, c.FrameAt)))
-	}
 	if c.Interrupt && m.Seq > 0 {
 		up.Set = append(up.Set,
 			table.SetOp{Path: table.P(session.AttrCutoff), Value: m.Seq},
@@ -138,6 +142,27 @@ func (s *Service) acceptOps(ref session.Ref, m session.Meta, c *Call) ([]table.O
 	}
 	put := table.Op{Kind: table.Put, Key: st.StatusKey(), Item: item, If: table.NotExists()}
 	return append([]table.Op{put, up}, more...), nil
+}
+
+// sessionID is the id of a session that begins with this call.
+func (s *Service) sessionID(c *Call) string {
+	if c.Run.Input.SessionID != "" {
+		return c.Run.Input.SessionID
+	}
+	return s.NewID()
+}
+
+// full refuses a call, unless its key is known: a record decides before anything
+// else (A3).
+func (s *Service) full(ctx context.Context, c Call, ref session.Ref) (Accepted, error) {
+	it, err := s.Store.Get(ctx, c.Run.StatusKey())
+	if errors.Is(err, table.ErrNotFound) {
+		return Accepted{}, ErrFull
+	}
+	if err != nil {
+		return Accepted{}, err
+	}
+	return s.known(ctx, c, ref, it)
 }
 
 func (s *Service) accepted(ctx context.Context, c Call, ref session.Ref) (Accepted, error) {

@@ -144,3 +144,13 @@ func (s *Service) write(ctx context.Context, ops ...table.Op) error {
 	}
 	return err
 }
+
+// update is write for one update, and gives the item as it is after it.
+func (s *Service) update(ctx context.Context, op table.Op) (*table.Item, error) {
+	op.ReturnNew = true
+	res, err := claim.Write(ctx, s.Store, s.Clock, s.Times.Retry, op)
+	if claim.Retrying(err) {
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	return res.New, err
+}

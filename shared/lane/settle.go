@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
+	"time"
 
 	"laneway/shared/run"
 	"laneway/shared/session"
@@ -21,80 +23,76 @@ type Finisher interface {
 
 // Settle ends what a stop cut off, then finishes every unsettled run, looks again,
 // wakes what is left, and only then removes exactly the runs that it finished (L5).
-// Whoever finds unsettled runs may do it, beside a live claim too.
+// Whoever finds unsettled runs may do it, beside a live claim too. An error means
+// that the wake-up should come again; what could be finished is.
 func (s *Service) Settle(ctx context.Context, m session.Meta, f Finisher, sender string) error {
-	if err := s.endCut(ctx, m); err != nil {
-		return err
-	}
 	if len(m.Cut()) > 0 {
+		if err := s.endCut(ctx, m); err != nil {
+			return err
+		}
 		var err error
 		if m, err = session.LoadMeta(ctx, s.Store, m.Ref); err != nil {
 			return err
 		}
 	}
 	var done []string
+	var failed error
 	for _, short := range m.Unsettled {
-		st, err := run.Load(ctx, s.Store, run.Ref{Tenant: m.Tenant, Run: short})
-		if errors.Is(err, run.ErrUnknown) {
-			done = append(done, short) // its record has expired: nobody can wait for it
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		held, err := f.Finish(ctx, st)
-		if err != nil {
-			return fmt.Errorf("settle: %w", err)
-		}
-		if !held {
+		held, err := s.finish(ctx, m, short, f)
+		switch {
+		case err != nil:
+			failed = errors.Join(failed, err)
+		case !held:
 			done = append(done, short)
-			continue
-		}
-		if err := s.NudgeLater(ctx, m, s.Times.Answer, "held"); err != nil {
-			return err
 		}
 	}
-	return s.Settled(ctx, m.Ref, done, sender)
+	return errors.Join(failed, s.settled(ctx, m.Ref, done, len(done) < len(m.Unsettled), sender))
+}
+
+// finish tells the end of one run. One that another answerer holds is looked at
+// again when that one must be done.
+func (s *Service) finish(ctx context.Context, m session.Meta, short string, f Finisher) (held bool, err error) {
+	st, err := run.Load(ctx, s.Store, run.Ref{Tenant: m.Tenant, Run: short})
+	if errors.Is(err, run.ErrUnknown) {
+		return false, nil // its record has expired: nobody can wait for it
+	}
+	if err != nil {
+		return false, err
+	}
+	if held, err = f.Finish(ctx, st); err != nil {
+		return false, fmt.Errorf("settle: %w", err)
+	}
+	if held {
+		err = s.NudgeLater(ctx, m, s.Times.Answer, "held")
+	}
+	return held, err
 }
 
 // Settled is the second half of L5 for runs whose ends were told: look again, wake
 // what is left, remove exactly these runs, and take the session out of the active
 // index if nothing at all is left.
 func (s *Service) Settled(ctx context.Context, ref session.Ref, done []string, sender string) error {
+	return s.settled(ctx, ref, done, false, sender)
+}
+
+// settled is Settled. With later, some runs stay unsettled for now and a wake-up for
+// them is on its way already: one more at once would find them as they are, send
+// the next, and so on for as long as they stay.
+func (s *Service) settled(ctx context.Context, ref session.Ref, done []string, later bool, sender string) error {
 	for try := 0; ; try++ {
 		m, err := session.LoadMeta(ctx, s.Store, ref)
 		if err != nil {
 			return err
 		}
 		now := s.Clock.Now()
-		if m.WorkLeft(now, s.Times.Slack, done...) && !m.Owned(now, s.Times.Slack) {
+		if !later && m.WorkLeft(now, s.Times.Slack, done...) {
 			if err := s.Nudge(ctx, m, "settled", sender+"/"+strconv.Itoa(try)); err != nil {
 				return err
 			}
 		}
-		if len(done) == 0 {
+		up, some := s.takeOff(m, done, now)
+		if !some {
 			return nil
-		}
-		up := table.Op{
-			Kind: table.Update, Key: ref.MetaKey(), If: table.Exists(),
-			TakeFrom: []table.MemberOp{{Attr: session.AttrUnsettled, Members: done}},
-		}
-		if idle(m, done) {
-			// The picture that says "idle" is a condition: whoever accepted, or ended
-			// something, in between keeps the key in the index. A run cannot have ended
-			// without a claim, and that leaves another write id.
-			up.If = table.All(
-				table.Equal(table.P(session.AttrSeq), m.Seq),
-				table.Equal(table.P(session.AttrPendingN), int64(0)),
-				table.Lacks(table.P(session.AttrActive)),
-				table.Any(table.Lacks(table.P(session.AttrMailN)), table.Equal(table.P(session.AttrMailN), int64(0))),
-				sameWrite(m.WriteID))
-			up.Remove = []table.Path{table.P(session.AttrActivePK), table.P(session.AttrActiveSK)}
-			for c, at := range m.Stops {
-				if at < now.Add(-stopMemory).UnixMicro() {
-					up.Remove = append(up.Remove, table.P(session.AttrStops, c))
-				}
-			}
 		}
 		err = s.write(ctx, up)
 		if errors.Is(err, table.ErrCondition) && try < 8 {
@@ -104,30 +102,34 @@ func (s *Service) Settled(ctx context.Context, ref session.Ref, done []string, s
 	}
 }
 
-func sameWrite(id string) table.Cond {
-	if id == "" {
-		return table.Lacks(table.P(session.AttrWrite))
+// takeOff is the update that removes runs from the unsettled ones; some is false
+// where there is nothing to remove. Settlers come one after another by a count that
+// each raises, so whoever removes the last run sees that it is the last, and takes
+// the session out of the active index in the same update.
+func (s *Service) takeOff(m session.Meta, done []string, now time.Time) (up table.Op, some bool) {
+	up = table.Op{
+		Kind: table.Update, Key: m.MetaKey(), If: table.All(table.Exists(), sameInt(session.AttrSettles, m.Settles)),
+		Add: []table.AddOp{{Path: table.P(session.AttrSettles), N: 1}},
 	}
-	return table.Equal(table.P(session.AttrWrite), id)
-}
-
-// idle says whether nothing is left but runs in done.
-func idle(m session.Meta, done []string) bool {
-	return m.Busy && m.Active == "" && len(m.Pending) == 0 && m.MailN == 0 && len(m.Unsettled) > 0 &&
-		subset(m.Unsettled, done)
-}
-
-func subset(a, of []string) bool {
-	have := make(map[string]bool, len(of))
-	for _, x := range of {
-		have[x] = true
-	}
-	for _, x := range a {
-		if !have[x] {
-			return false
+	var own table.Set
+	for _, u := range m.Unsettled {
+		if slices.Contains(done, u) {
+			own = append(own, u)
 		}
 	}
-	return true
+	if len(own) > 0 {
+		up.TakeFrom = []table.MemberOp{{Attr: session.AttrUnsettled, Members: own}}
+	}
+	idle := m.Busy && m.Active == "" && len(m.Pending) == 0 && m.MailN == 0 && len(own) == len(m.Unsettled)
+	if idle {
+		// Whatever may come into the sets after this reading was accepted after it: the
+		// accept sequence says that nothing was, and the session keeps its key if not.
+		up.If = table.All(up.If, sameInt(session.AttrSeq, m.Seq))
+		up.Remove = []table.Path{table.P(session.AttrActivePK), table.P(session.AttrActiveSK)}
+		old, same := oldStops(m, now)
+		up.Remove, up.If = append(up.Remove, old...), table.All(up.If, same)
+	}
+	return up, idle || len(own) > 0
 }
 
 // endCut ends the pending runs that a session-wide stop covers (C7): they go to
@@ -174,8 +176,30 @@ func (s *Service) endPending(ctx context.Context, ref session.Ref, p session.Pen
 				{Path: table.P(table.TTLAttr), Value: now.Add(run.Keep).Unix()},
 			},
 		})
-	if errors.Is(err, table.ErrCondition) {
-		return false, nil // begun, or ended by somebody else
+	ce, refused := table.Failed(err)
+	switch {
+	case !refused:
+		return err == nil, err
+	case ce.Op == 1:
+		return false, fmt.Errorf("%w: a run waits without a record that says so", errDamaged)
+	case ce.Ambiguous:
+		return s.endedHere(ctx, r, out, now)
 	}
-	return err == nil, err
+	return false, nil // begun, or ended by somebody else
+}
+
+// errDamaged is a state of the tables that the rules don't lead to.
+var errDamaged = errors.New("lane: damaged session")
+
+// endedHere says whether a run was ended by a write of ours whose answer was lost
+// (C5).
+func (s *Service) endedHere(ctx context.Context, r run.Ref, out *run.Outcome, at time.Time) (bool, error) {
+	st, err := run.Load(ctx, s.Store, r)
+	if errors.Is(err, run.ErrUnknown) {
+		return false, nil
+	}
+	if err != nil || !st.Done() {
+		return false, err
+	}
+	return st.EndedAt == at.UnixMilli() && st.Outcome.Kind == out.Kind && st.Outcome.StopReason == out.StopReason, nil
 }

@@ -3,7 +3,6 @@ package lane
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"laneway/shared/queue"
@@ -40,13 +39,12 @@ func (s *Service) Steer(ctx context.Context, c Call) (acc Accepted, steered bool
 		return Accepted{}, false, err
 	}
 	for range 2 * session.MaxPending {
-		at, stopped := m.Stops[c.ConnectionID]
-		if m.Active == "" || m.Marked() || len(m.Pending) > 0 || stopped && c.FrameAt > 0 && at >= c.FrameAt {
+		if m.Active == "" || m.Marked() || len(m.Pending) > 0 || c.overtaken(m) {
 			return Accepted{}, false, nil
 		}
 		st.Seq, st.Into = m.Seq+1, m.Active
 		st.Disposition = run.Disposition{Kind: "steered", RunID: m.Active}
-		ops, err := steerOps(ref, m, st)
+		ops, err := steerOps(ref, m, &c)
 		if err != nil {
 			return Accepted{}, false, err
 		}
@@ -72,7 +70,8 @@ func (s *Service) Steer(ctx context.Context, c Call) (acc Accepted, steered bool
 	return Accepted{}, false, ErrUnavailable
 }
 
-func steerOps(ref session.Ref, m session.Meta, st *run.Status) ([]table.Op, error) {
+func steerOps(ref session.Ref, m session.Meta, c *Call) ([]table.Op, error) {
+	st := &c.Run
 	item, err := st.Item()
 	if err != nil {
 		return nil, err
@@ -87,7 +86,8 @@ func steerOps(ref session.Ref, m session.Meta, st *run.Status) ([]table.Op, erro
 				table.Equal(table.P(session.AttrSeq), m.Seq),
 				table.Equal(table.P(session.AttrPendingN), int64(0)),
 				table.Lacks(table.P(session.AttrCancel)),
-				table.Any(table.Lacks(table.P(session.AttrCutoff)), table.Less(table.P(session.AttrCutoff), m.ActiveSeq))),
+				table.Any(table.Lacks(table.P(session.AttrCutoff)), table.Less(table.P(session.AttrCutoff), m.ActiveSeq)),
+				c.notOvertaken()),
 			Set: []table.SetOp{
 				{Path: table.P(session.AttrSeq), Value: st.Seq},
 				{Path: table.P(session.AttrMailSeq), Value: st.Seq},
@@ -124,7 +124,8 @@ func Mailbox(ctx context.Context, t table.Store, ref session.Ref) ([]Mail, error
 // withdraw ends a steered message that was not delivered (C7).
 func (s *Service) withdraw(ctx context.Context, st run.Status, reason string) (bool, error) {
 	ref := session.Ref{Tenant: st.Tenant, Key: st.SessionKey}
-	body, err := json.Marshal(stopped(reason))
+	out := stopped(reason)
+	body, err := json.Marshal(out)
 	if err != nil {
 		return false, err
 	}
@@ -149,8 +150,12 @@ func (s *Service) withdraw(ctx context.Context, st run.Status, reason string) (b
 				{Path: table.P(table.TTLAttr), Value: now.Add(run.Keep).Unix()},
 			},
 		})
-	if errors.Is(err, table.ErrCondition) {
-		return false, nil // delivered meanwhile, or moved back
+	ce, refused := table.Failed(err)
+	switch {
+	case !refused:
+		return err == nil, err
+	case ce.Ambiguous:
+		return s.endedHere(ctx, st.Ref, out, now)
 	}
-	return err == nil, err
+	return false, nil // delivered meanwhile, or moved back
 }

@@ -3,6 +3,8 @@ package lane
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strconv"
 	"time"
 
 	"laneway/shared/id"
@@ -12,7 +14,7 @@ import (
 
 // Attributes of META that only the sweep writes.
 const (
-	attrSweepToken = "swTok" // the token that it last sent a wake-up for
+	attrSweepState = "swOf" // token and accept sequence, added, for which it last sent a wake-up
 	attrSweepCount = "swN"
 	attrSweepNext  = "swAt" // ms: not again before
 )
@@ -43,22 +45,22 @@ func (s *Service) Sweep(ctx context.Context) (Swept, error) {
 }
 
 // orphaned says whether work is left that nobody has done anything about for
-// Times.Orphan.
+// Times.Orphan. Runs that ended and were not settled are such work beside a live
+// claim too; else a live claim's holder looks by itself.
 func (s *Service) orphaned(m session.Meta, now time.Time) bool {
-	if !m.WorkLeft(now, s.Times.Slack) || m.Asleep(now) && len(m.Unsettled) == 0 && len(m.Cut()) == 0 {
+	ended := len(m.Unsettled) > 0 || len(m.Cut()) > 0
+	owned := m.Owned(now, s.Times.Slack)
+	if !m.WorkLeft(now, s.Times.Slack) || owned && !ended {
 		return false
 	}
-	if m.Owned(now, s.Times.Slack) && len(m.Unsettled) == 0 && len(m.Cut()) == 0 {
-		return false
+	since := max(m.Updated, m.ActiveAt)
+	if !owned && !m.Lease.IsZero() {
+		since = max(since, m.Lease.UnixMilli()) // over or released since
 	}
-	last := m.Lease // over since
-	if m.Owner == "" {
-		last = time.UnixMilli(max(m.Updated, m.ActiveAt))
-		if m.Wake.After(last) {
-			last = m.Wake
-		}
+	if !ended && !m.Wake.IsZero() {
+		since = max(since, m.Wake.UnixMilli())
 	}
-	return now.Sub(last) >= s.Times.Orphan
+	return now.UnixMilli()-since >= s.Times.Orphan.Milliseconds()
 }
 
 func (s *Service) wakeOrphan(ctx context.Context, m session.Meta, now time.Time) (bool, error) {
@@ -66,8 +68,8 @@ func (s *Service) wakeOrphan(ctx context.Context, m session.Meta, now time.Time)
 	if err != nil {
 		return false, err
 	}
-	count := int64(0)
-	if it.Attrs.Int(attrSweepToken) == m.Token && it.Attrs.Int(attrSweepNext) != 0 {
+	count, state := int64(0), m.Token+m.Seq
+	if it.Attrs.Int(attrSweepState) == state && it.Attrs.Int(attrSweepNext) != 0 {
 		if now.UnixMilli() < it.Attrs.Int(attrSweepNext) {
 			return false, nil
 		}
@@ -78,7 +80,7 @@ func (s *Service) wakeOrphan(ctx context.Context, m session.Meta, now time.Time)
 		Kind: table.Update, Key: m.MetaKey(),
 		If: table.All(sameInt(session.AttrToken, m.Token), sameInt(attrSweepNext, it.Attrs.Int(attrSweepNext))),
 		Set: []table.SetOp{
-			{Path: table.P(attrSweepToken), Value: m.Token},
+			{Path: table.P(attrSweepState), Value: state},
 			{Path: table.P(attrSweepCount), Value: count + 1},
 			{Path: table.P(attrSweepNext), Value: now.Add(s.sweepPause(count)).UnixMilli()},
 		},
@@ -89,7 +91,7 @@ func (s *Service) wakeOrphan(ctx context.Context, m session.Meta, now time.Time)
 	if err != nil {
 		return false, err
 	}
-	h := id.Hash(m.Tenant, m.Key, s.NewID())
+	h := id.Hash(m.Tenant, m.Key, strconv.FormatInt(m.Token, 10), s.NewID())
 	return true, s.send(ctx, m.Ref, NextLane(m), "sweep", h, h)
 }
 
@@ -118,7 +120,8 @@ func (s *Service) Recover(ctx context.Context) (Swept, error) {
 			err := s.write(ctx, table.Op{
 				Kind: table.Update, Key: m.MetaKey(),
 				If:     table.Equal(table.P(session.AttrOwner), m.Owner),
-				Remove: []table.Path{table.P(session.AttrOwner), table.P(session.AttrLease), table.P(session.AttrNest)},
+				Set:    []table.SetOp{{Path: table.P(session.AttrLease), Value: s.Clock.Now().UnixMilli()}},
+				Remove: []table.Path{table.P(session.AttrOwner), table.P(session.AttrNest)},
 			})
 			if err != nil && !errors.Is(err, table.ErrCondition) {
 				return err
@@ -135,13 +138,16 @@ func (s *Service) Recover(ctx context.Context) (Swept, error) {
 }
 
 // eachActive calls f with the re-read hot item of every session in the active index.
+// A session that cannot be read or helped keeps nobody from the others.
 func (s *Service) eachActive(ctx context.Context, f func(session.Meta) error) error {
+	var failed error
 	for n := range session.ActiveShards {
 		q := table.IndexQuery{Table: table.Sessions, Index: table.IndexActive, PK: session.ActiveShard(n)}
 		for {
 			page, err := s.Store.Index(ctx, q)
 			if err != nil {
-				return err
+				failed = errors.Join(failed, fmt.Errorf("active sessions: %w", err))
+				break
 			}
 			for _, k := range page.Keys {
 				ref, ok := session.RefOfPK(k.Key.PK)
@@ -153,7 +159,10 @@ func (s *Service) eachActive(ctx context.Context, f func(session.Meta) error) er
 					err = f(m)
 				}
 				if err != nil {
-					return err
+					failed = errors.Join(failed, fmt.Errorf("session %s: %w", ref.Hash(), err))
+				}
+				if ctx.Err() != nil {
+					return failed
 				}
 			}
 			if page.Next == "" {
@@ -162,5 +171,5 @@ func (s *Service) eachActive(ctx context.Context, f func(session.Meta) error) er
 			q.After = page.Next
 		}
 	}
-	return nil
+	return failed
 }

@@ -17,11 +17,11 @@ import (
 const (
 	AttrToken     = "tok"   // fencing token, only grows
 	AttrOwner     = "own"   // who holds the claim: an attempt of a run, or a command
-	AttrLease     = "lease" // ms: when the claim may be taken over, see claim.Times
+	AttrLease     = "lease" // ms: until when the claim holds; of a free one, when it was released
 	AttrNest      = "nest"  // further holds of the same owner
 	AttrWrite     = "wid"   // id of the holder's last write: settles lost answers (C5)
 	AttrHead      = "head"  // sequence of the transcript's last row
-	AttrBase      = "base"  // sequence of the last reset or compaction row; 0: none
+	AttrBase      = "base"  // first row that a model may see: the last reset, or what a compaction kept; 0: all
 	AttrSessionID = "sid"
 	AttrActive    = "act" // short id of the run that has begun and not ended
 	AttrActiveSeq = "actSeq"
@@ -33,14 +33,15 @@ const (
 	AttrSeq       = "seq"   // accept sequence, only grows
 	AttrPending   = "pend"  // map: accept sequence -> lane|short run id
 	AttrPendingN  = "pendN"
-	AttrUnsettled = "uns" // string set: runs that ended and have not been settled
+	AttrUnsettled = "uns"  // string set: runs that ended and have not been settled
+	AttrSettles   = "setN" // how often runs were taken out of it: orders settlers
 	AttrMailSeq   = "mailSeq"
 	AttrMailN     = "mailN"  // undelivered mailbox messages
 	AttrCancel    = "can"    // cancel mark: short id of the active run
 	AttrCancelWhy = "canWhy" // its stop reason
 	AttrCutoff    = "cut"    // runs accepted up to here are stopped
 	AttrCutWhy    = "cutWhy"
-	AttrStops     = "stops" // map: connection -> µs of its last stop frame (K1)
+	AttrStops     = "stops" // map: connection, or connection and run -> µs of the last stop frame (K1)
 	AttrSubRev    = "sub"   // grows when someone subscribes while a run is active
 	AttrUpdated   = "upd"   // ms of the last terminal or accept
 	AttrCreated   = "crt"
@@ -83,6 +84,7 @@ type Meta struct {
 	Seq               int64
 	Pending           []Pending // by Seq
 	Unsettled         []string
+	Settles           int64
 	MailSeq, MailN    int64
 	Cancel, CancelWhy string
 	Cutoff            int64
@@ -113,7 +115,7 @@ func DecodeMeta(ref Ref, it *table.Item) Meta {
 	m.SubRev, m.Updated, m.Created = a.Int(AttrSubRev), a.Int(AttrUpdated), a.Int(AttrCreated)
 	m.LastRun, m.LastEnd, m.TokensIn, m.TokensOut = a.Str(AttrLastRun), a.Str(AttrLastEnd), a.Int(AttrTokensIn), a.Int(AttrTokensOut)
 	m.Busy = a.Str(AttrActivePK) != ""
-	m.Unsettled = a.StrSet(AttrUnsettled)
+	m.Unsettled, m.Settles = a.StrSet(AttrUnsettled), a.Int(AttrSettles)
 	for k, v := range a.MapOf(AttrPending) {
 		seq, err := strconv.ParseInt(k, 10, 64)
 		s, _ := v.(string)
@@ -151,9 +153,10 @@ func LoadMeta(ctx context.Context, t table.Store, ref Ref) (Meta, error) {
 func (m *Meta) Exists() bool { return m.Created != 0 }
 
 // Owned says whether somebody holds the claim and its lease is not over, with
-// slack for the clocks of two machines.
+// slack for the clocks of two machines. It compares milliseconds, as the condition
+// of a takeover does: between the two nothing is neither owned nor to be had.
 func (m *Meta) Owned(now time.Time, slack time.Duration) bool {
-	return m.Owner != "" && !now.After(m.Lease.Add(slack))
+	return m.Owner != "" && now.Add(-slack).UnixMilli() <= m.Lease.UnixMilli()
 }
 
 // Marked says whether the active run is to end: by name or by the cutoff.

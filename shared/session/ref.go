@@ -57,7 +57,7 @@ func RefOfPK(pk string) (Ref, bool) {
 // ErrKey is a session key that cannot be used; its text names the rule.
 var ErrKey = errors.New("session key")
 
-// MaxKey bounds a session key in bytes.
+// MaxKey bounds a canonical session key in bytes.
 const MaxKey = 512
 
 // DefaultAgent is the agent of a call that names none.
@@ -90,7 +90,10 @@ func Key(raw, agentID string) (key, agent string, err error) {
 		key = MainKey
 	}
 	if !strings.HasPrefix(key, "agent:") {
-		return "agent:" + agent + ":" + key, agent, nil
+		key = "agent:" + agent + ":" + key
+	}
+	if len(key) > MaxKey { // of the canonical form, so that it can be named as it is shown
+		return "", "", fmt.Errorf("%w: longer than %d bytes", ErrKey, MaxKey)
 	}
 	owner, rest, ok := strings.Cut(strings.TrimPrefix(key, "agent:"), ":")
 	if !ok || owner == "" || rest == "" || !ValidAgent(owner) {

@@ -14,6 +14,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"sort"
 	"time"
 
@@ -114,7 +115,9 @@ func (s *Store) Add(ctx context.Context, g Grant) (string, error) {
 	d := digest(secret)
 	a := table.Attrs{"tenant": g.Tenant, "name": g.Name, "created": s.now().UnixMilli()}
 	if len(g.Scopes) > 0 {
-		a["scopes"] = table.Set(g.Scopes)
+		scopes := slices.Clone(g.Scopes)
+		slices.Sort(scopes)
+		a["scopes"] = table.Set(slices.Compact(scopes))
 	}
 	if !g.Expires.IsZero() {
 		a["expires"] = g.Expires.UnixMilli()

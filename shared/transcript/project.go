@@ -85,21 +85,13 @@ func collect(entries []Entry) map[callKey]*Entry {
 }
 
 func assistant(out []model.Message, e *Entry, results map[callKey]*Entry) []model.Message {
-	stopped := e.StopReason == "aborted" || e.StopReason == "error" || e.Abort != nil
-	m := model.Message{Role: model.Assistant, StopReason: e.StopReason}
-	for _, b := range e.Content {
-		// Calls inside a message that was cut were never begun: they are not replayed.
-		if b.Type == model.ToolCall && stopped {
-			continue
-		}
-		m.Content = append(m.Content, b)
-	}
-	if stopped {
+	if e.cut() {
 		return append(out, text(model.Assistant, AbortedMarker))
 	}
-	if len(m.Content) == 0 {
+	if len(e.Content) == 0 {
 		return out
 	}
+	m := model.Message{Role: model.Assistant, StopReason: e.StopReason, Content: e.Content}
 	out = append(out, m)
 	for _, b := range m.Content {
 		if b.Type != model.ToolCall {
@@ -116,6 +108,12 @@ func assistant(out []model.Message, e *Entry, results map[callKey]*Entry) []mode
 	return out
 }
 
+// cut says whether a message was stopped before its end. Calls inside it were never
+// begun: they get no results and are not replayed.
+func (e *Entry) cut() bool {
+	return e.StopReason == "aborted" || e.StopReason == "error" || e.Abort != nil
+}
+
 func text(role model.Role, s string) model.Message {
 	return model.Message{Role: role, Content: []model.Block{{Type: model.Text, Text: s}}}
 }
@@ -128,7 +126,7 @@ func OpenCalls(entries []Entry) []model.Block {
 		if e.Role != model.Assistant {
 			continue
 		}
-		if e.StopReason == "aborted" || e.StopReason == "error" {
+		if e.cut() {
 			return nil
 		}
 		have := make(map[string]bool)

@@ -1,0 +1,81 @@
+// Package backends runs a test of the durable core over every store that the product
+// has.
+//
+// Guarantees: each run has tables of its own, empty at first and gone at the end, so
+// that what looks at all sessions sees only its own; a backend that is not there is a
+// skipped subtest with its name, never a silent nothing.
+package backends
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"laneway/shared/id"
+	"laneway/shared/table"
+	"laneway/shared/table/bolt"
+	"laneway/shared/table/dynamo"
+)
+
+// Each runs f as a parallel subtest over a file of one machine, and over the endpoint
+// that AWS_ENDPOINT_URL names.
+func Each(t *testing.T, f func(t *testing.T, store table.Store)) {
+	t.Helper()
+	t.Run("bolt", func(t *testing.T) {
+		t.Parallel()
+		f(t, Bolt(t))
+	})
+	t.Run("dynamo", func(t *testing.T) {
+		t.Parallel()
+		f(t, Dynamo(t))
+	})
+}
+
+// Bolt is a store over a file that is not synced.
+func Bolt(t testing.TB) table.Store {
+	t.Helper()
+	s, err := bolt.Open(bolt.Config{Path: filepath.Join(t.TempDir(), "tables.db"), NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// Dynamo is a store over new tables on the endpoint; without one the test is skipped.
+func Dynamo(t testing.TB) table.Store {
+	t.Helper()
+	if os.Getenv("AWS_ENDPOINT_URL") == "" {
+		t.Skip("not run: the rules over DynamoDB need AWS_ENDPOINT_URL (make endpoint)")
+	}
+	c, err := config.LoadDefaultConfig(t.Context(), config.WithHTTPClient(awshttp.NewBuildableClient()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, prefix := dynamodb.NewFromConfig(c), "t"+id.UUID()[:8]+"-"
+	if err := dynamo.CreateTables(t.Context(), client, prefix); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		for _, d := range table.Definitions() {
+			in := &dynamodb.DeleteTableInput{TableName: aws.String(prefix + d.Name)}
+			var gone *types.ResourceNotFoundException // by an earlier try that got no answer
+			if _, err := client.DeleteTable(context.WithoutCancel(t.Context()), in); err != nil && !errors.As(err, &gone) {
+				t.Error(err)
+			}
+		}
+	})
+	return dynamo.New(client, dynamo.Config{Prefix: prefix})
+}
