@@ -3,9 +3,79 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"laneway/shared/local"
+	"laneway/shared/model/adapters"
+	"laneway/shared/model/choose"
+	tablebolt "laneway/shared/table/bolt"
+	"laneway/shared/token"
 )
 
-// openLocal opens the single-machine edition.
-func openLocal(context.Context, localConfig) (localServer, error) {
-	return nil, errors.New("this build has no single-machine edition")
+// modelWithin bounds what choosing a model may take: a server may be asked which
+// models it has.
+const modelWithin = 20 * time.Second
+
+// openLocal opens the single-machine edition with the model that the environment
+// names.
+func openLocal(ctx context.Context, c localConfig) (localServer, error) {
+	limits, err := local.LimitsByName(c.Limits)
+	if err != nil {
+		return nil, err
+	}
+	mctx, cancel := context.WithTimeout(ctx, modelWithin)
+	defer cancel()
+	selected, models, err := choose.Select(mctx, modelChoice(c.Env), adapters.Makers(nil))
+	if err != nil {
+		return nil, err
+	}
+	level := slog.LevelInfo
+	if c.Quiet {
+		level = slog.LevelError
+	}
+	server, err := local.Open(ctx, local.Config{
+		Data: c.Data, Listen: c.Listen, Token: c.Token, Limits: limits, Workspace: c.Workspace, Shell: c.Shell,
+		Model: selected, Models: models, Version: version(),
+		Log: slog.New(slog.NewTextHandler(c.Stderr, &slog.HandlerOptions{Level: level})),
+	})
+	if errors.Is(err, tablebolt.ErrLocked) {
+		return nil, fmt.Errorf("%w; leave --local out to talk to it, or name another directory with --data", inUse(c.Data))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return server, nil
+}
+
+// modelChoice reads the variables that choose a model.
+func modelChoice(env func(string) string) choose.Config {
+	return choose.Config{
+		Selector:     strings.TrimSpace(env("LANEWAY_MODEL")),
+		AnthropicKey: env("ANTHROPIC_API_KEY"), AnthropicURL: env("ANTHROPIC_BASE_URL"),
+		OpenAIKey: env("OPENAI_API_KEY"), OpenAIBaseURL: env("OPENAI_BASE_URL"),
+		AWS: env("AWS_PROFILE") != "" || env("AWS_ACCESS_KEY_ID") != "" || env("AWS_WEB_IDENTITY_TOKEN_FILE") != "" ||
+			env("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI") != "" || env("AWS_CONTAINER_CREDENTIALS_FULL_URI") != "",
+	}
+}
+
+// inUse is the error about a data directory that another process has open.
+func inUse(dir string) error {
+	return fmt.Errorf("%s is in use by a running gateway", dir)
+}
+
+// openTokens opens the tokens in a data directory, which belongs to one process at
+// a time.
+func openTokens(dir string) (tokenBook, func() error, error) {
+	store, err := tablebolt.Open(tablebolt.Config{Path: filepath.Join(dir, "tables.db")})
+	if errors.Is(err, tablebolt.ErrLocked) {
+		return nil, nil, fmt.Errorf("%w: stop it first", inUse(dir))
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return &token.Store{Table: store}, store.Close, nil
 }

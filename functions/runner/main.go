@@ -33,7 +33,7 @@ func main() {
 func runner(f *setup.Function) (*loop.Runner, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	sel, models, err := choose.Select(ctx, f.Choice(), adapters.Makers())
+	sel, models, err := choose.Select(ctx, f.Choice(), adapters.Makers(nil))
 	if err != nil {
 		return nil, err
 	}
