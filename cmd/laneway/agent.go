@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,6 +38,7 @@ type agentCommand struct {
 
 	Local     bool   `help:"Run in this process: no gateway is needed."`
 	Workspace string `type:"path" placeholder:"DIR" help:"With --local: the folder that tools work in (default: the current one)."`
+	Shell     bool   `help:"With --local: let the agent write files and run commands, as this user."`
 
 	gatewayFlags
 }
@@ -75,7 +77,7 @@ func (c *agentCommand) where(ctx context.Context, a *app) (t target, closeLocal 
 	if c.URL != "" {
 		return t, nil, errors.New("--local runs in this process: it cannot be combined with --url")
 	}
-	return a.startLocal(ctx, c.Data, c.Workspace)
+	return a.startLocal(ctx, c)
 }
 
 // params checks what was said and makes the request of it.
@@ -143,20 +145,18 @@ func text(flag *string) string {
 }
 
 // startLocal opens the single-machine edition in this process.
-func (a *app) startLocal(ctx context.Context, data, workspace string) (target, func() error, error) {
-	dir, err := a.dataDir(data)
+func (a *app) startLocal(ctx context.Context, c *agentCommand) (target, func() error, error) {
+	dir, err := a.dataDir(c.Data)
 	if err != nil {
 		return target{}, nil, err
 	}
-	// Whatever token the stored gateway has, this one lives for one turn.
-	if workspace == "" {
-		workspace = "."
-	}
-	if workspace, err = filepath.Abs(workspace); err != nil {
+	workspace, err := filepath.Abs(cmp.Or(c.Workspace, "."))
+	if err != nil {
 		return target{}, nil, err
 	}
+	// The token lives for one turn, whatever token the stored gateway has.
 	server, err := a.openLocal(ctx, localConfig{
-		Data: dir, Listen: "127.0.0.1:0", Token: id.UUID(), Workspace: workspace, Env: a.env, Stderr: a.stderr, Quiet: true,
+		Data: dir, Listen: "127.0.0.1:0", Token: id.UUID(), Workspace: workspace, Shell: c.Shell, Env: a.env, Stderr: a.stderr, Quiet: true,
 	})
 	if err != nil {
 		return target{}, nil, err

@@ -25,6 +25,7 @@ type app struct {
 	clock                          clock.Clock
 	signals                        <-chan os.Signal
 	openLocal                      func(context.Context, localConfig) (localServer, error)
+	openTokens                     func(data string) (book tokenBook, closeBook func() error, err error)
 }
 
 // commands is the grammar of the command line.
@@ -32,6 +33,7 @@ type commands struct {
 	Agent    agentCommand     `cmd:"" help:"Send one message to an agent and print the answer."`
 	Wait     waitCommand      `cmd:"" help:"Wait for a run to end and print its answer."`
 	Sessions sessionsCommands `cmd:"" help:"Look at conversations."`
+	Token    tokenCommands    `cmd:"" help:"Manage the tokens that clients connect with."`
 	Serve    serveCommand     `cmd:"" help:"Run a gateway on this machine."`
 
 	Version kong.VersionFlag `short:"V" help:"Print the version and exit."`

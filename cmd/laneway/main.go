@@ -28,6 +28,7 @@ func main() {
 		clock:          clock.System{},
 		signals:        signals,
 		openLocal:      openLocal,
+		openTokens:     openTokens,
 	}
 	os.Exit(a.run(context.Background(), os.Args[1:]))
 }

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // defaultListen is where serve listens: on this machine only.
@@ -21,6 +22,7 @@ type serveCommand struct {
 	TokenFile string `type:"path" placeholder:"FILE" help:"File with the token (else OPENCLAW_GATEWAY_TOKEN, else one is made in the data directory)."`
 	Limits    string `enum:"stock,apigateway" default:"stock" help:"Frame and connection limits: stock or apigateway."`
 	Workspace string `type:"path" placeholder:"DIR" help:"Folder that the tools of agent main work in (default: DATA/workspace/main)."`
+	Shell     bool   `help:"Let agents write files and run commands, as this user."`
 }
 
 // localConfig is what a command says about the edition that it starts.
@@ -30,6 +32,7 @@ type localConfig struct {
 	Token     string
 	Limits    string // "", "stock" or "apigateway"
 	Workspace string // of agent main; "": in the data directory
+	Shell     bool   // tools that write and run commands
 	Env       func(string) string
 	Stderr    io.Writer
 	Quiet     bool // log only what went wrong
@@ -58,14 +61,15 @@ func (c *serveCommand) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	server, err := a.openLocal(ctx, localConfig{
-		Data: dir, Listen: c.Listen, Token: token, Limits: c.Limits, Workspace: c.Workspace, Env: a.env, Stderr: a.stderr,
+		Data: dir, Listen: c.Listen, Token: token, Limits: c.Limits, Workspace: c.Workspace, Shell: c.Shell, Env: a.env, Stderr: a.stderr,
 	})
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(a.stderr, "%s %s\n", a.paint(bold, "listening on"), server.URL())
+	url := strings.TrimSuffix(server.URL(), "/")
+	fmt.Fprintf(a.stderr, "%s %s\n", a.paint(bold, "listening on"), url)
 	fmt.Fprintf(a.stderr, "data in %s, token from %s\n", dir, where)
-	fmt.Fprintf(a.stderr, "try: laneway agent --url %s -m \"hello\"\n", server.URL())
+	fmt.Fprintf(a.stderr, "try: laneway agent --url %s -m \"hello\"\n", url)
 	err = a.untilSignal(ctx, server.Serve)
 	if code, ok := errors.AsType[exitError](err); ok && int(code) == exitTerminated {
 		err = nil // how a service is stopped is no failure
