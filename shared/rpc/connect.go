@@ -24,8 +24,7 @@ var events = []string{
 
 // first serves messages of a connection that has not been let in: one connect, and
 // whatever else ends it.
-func (g *Gateway) first(ctx context.Context, f *Frame) {
-	req, err := protocol.DecodeRequest(f.Body)
+func (g *Gateway) first(ctx context.Context, f *Frame, req protocol.Request, err error) {
 	if len(f.Body) > protocol.MaxFirstMessage {
 		f.Closing(protocol.CloseTooBig, "message too large")
 		return
@@ -43,6 +42,11 @@ func (g *Gateway) first(ctx context.Context, f *Frame) {
 		return
 	}
 	hello, code, err := g.connect(ctx, f, req)
+	if errors.Is(err, connection.ErrState) {
+		// Two at once: the other one let the client in.
+		f.Send(protocol.AppendError(nil, req.ID, protocol.ConnectOnce()))
+		return
+	}
 	if err != nil {
 		g.refuse(f, req.ID, g.wire(err), code)
 		return

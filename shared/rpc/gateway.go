@@ -184,30 +184,25 @@ func (g *Gateway) Closed(ctx context.Context, connectionID string) error {
 // Serve handles one message of a connection. What it has to say goes through the
 // frame's functions; it never fails.
 func (g *Gateway) Serve(ctx context.Context, f *Frame) {
+	req, err := protocol.DecodeRequest(f.Body)
 	defer func() {
 		if p := recover(); p != nil {
 			// The value of a panic may hold what a caller sent: only its place is logged.
 			g.Logger.Error("handler panicked", "type", fmt.Sprintf("%T", p), "stack", string(debug.Stack()))
-			f.Send(protocol.AppendError(nil, protocol.InvalidID, protocol.Internal()))
+			f.Send(protocol.AppendError(nil, req.ID, protocol.Internal()))
 		}
 	}()
-	row, err := g.row(ctx, f)
-	if errors.Is(err, connection.ErrState) {
-		g.first(ctx, f)
+	row, rerr := g.row(ctx, f)
+	switch {
+	case errors.Is(rerr, connection.ErrState):
+		g.first(ctx, f, req, err)
 		return
-	}
-	if err != nil {
-		req, _ := protocol.DecodeRequest(f.Body)
-		f.Send(protocol.AppendError(nil, req.ID, g.wire(err)))
-		return
-	}
-	req, err := protocol.DecodeRequest(f.Body)
-	if errors.Is(err, protocol.ErrNotJSON) {
+	case errors.Is(err, protocol.ErrNotJSON):
 		return // clients that know the protocol never send it, and nobody waits
-	}
-	r := &Request{Request: req, Conn: row, frame: f}
-	if err == nil {
-		err = g.dispatch(ctx, r)
+	case rerr != nil:
+		err = rerr
+	case err == nil:
+		err = g.dispatch(ctx, &Request{Request: req, Conn: row, frame: f})
 	}
 	if err != nil {
 		f.Send(protocol.AppendError(nil, req.ID, g.wire(err)))
