@@ -27,7 +27,7 @@ func poster(t *testing.T, s *pushtest.Server, change func(*apigw.Config)) *apigw
 	t.Cleanup(client.CloseIdleConnections)
 	c := apigw.Config{
 		Credentials: credentials.NewStaticCredentialsProvider(pushtest.KeyID, pushtest.SecretKey, ""),
-		Region:      pushtest.Region, Timeout: pushtest.Timeout, HTTP: client,
+		Region:      pushtest.Region, Timeout: time.Minute, HTTP: client,
 	}
 	if change != nil {
 		change(&c)
@@ -53,7 +53,7 @@ func TestSuite(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			pushtest.Run(t, func(t *testing.T) pushtest.Fixture {
+			pushtest.Run(t, func(t *testing.T, timeout time.Duration) pushtest.Fixture {
 				t.Helper()
 				s := pushtest.NewServer(t)
 				t.Cleanup(func() {
@@ -63,7 +63,7 @@ func TestSuite(t *testing.T) {
 				})
 				callback, endpoint := form(s)
 				return pushtest.Fixture{
-					Poster: poster(t, s, func(c *apigw.Config) { c.Endpoint = endpoint }),
+					Poster: poster(t, s, func(c *apigw.Config) { c.Endpoint, c.Timeout = endpoint, timeout }),
 					Connect: func(id string) (push.Target, pushtest.Client) {
 						return push.Target{ConnectionID: id, Callback: callback}, s.Connect(id)
 					},

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"laneway/shared/push"
 	"laneway/shared/push/pushtest"
@@ -12,8 +13,8 @@ import (
 
 func TestSuite(t *testing.T) {
 	t.Parallel()
-	pushtest.Run(t, func(*testing.T) pushtest.Fixture {
-		r := New(Config{Limit: push.MaxFrame, Timeout: pushtest.Timeout})
+	pushtest.Run(t, func(_ *testing.T, timeout time.Duration) pushtest.Fixture {
+		r := New(Config{Limit: push.MaxFrame, Timeout: timeout})
 		return pushtest.Fixture{
 			Poster: r,
 			Connect: func(id string) (push.Target, pushtest.Client) {

@@ -11,7 +11,7 @@ func TestSuite(t *testing.T) {
 	t.Parallel()
 	queuetest.Run(t, func(t *testing.T) queuetest.Fixture {
 		t.Helper()
-		const visibility = 200 * time.Millisecond
+		const visibility = time.Second
 		q := open(t, Config{Lanes: queuetest.Lanes(), Visibility: visibility, TimerMaxReceives: queuetest.MaxReceives})
 		t.Cleanup(func() { closeQueue(t, q) })
 		return queuetest.Fixture{Sender: q, Timers: q, Receive: q.Run, Dead: q, Visibility: visibility}

@@ -39,10 +39,6 @@ func (c *check) letters(lane queue.Lane, n int) []string {
 }
 
 func (c *check) deadLetters() {
-	if c.differs(LateDeadLetters, "waits for the letter before the next message is sent") {
-		c.lateDeadLetters()
-		return
-	}
 	c.start(c.failing("bad"), nil)
 	c.send(queue.Main, "g", "1", "bad")
 	c.send(queue.Main, "g", "2", "next")
@@ -56,17 +52,6 @@ func (c *check) deadLetters() {
 	if dead, err := c.Dead.DeadLetters(c.Context(), queue.Cron, 10); len(dead) != 0 || err != nil {
 		c.Errorf("dead letters of another lane: %v, %v", dead, err)
 	}
-}
-
-func (c *check) lateDeadLetters() {
-	c.start(c.failing("bad"), nil)
-	c.send(queue.Main, "g", "1", "bad")
-	c.has("bad#" + strconv.Itoa(MaxReceives))
-	if got := c.letters(queue.Main, 1); !slices.Equal(got, []string{"bad"}) {
-		c.Errorf("dead letters %q", got)
-	}
-	c.send(queue.Main, "g", "2", "next")
-	c.has("next#1")
 }
 
 // failing is a handler to which one body is poison.
@@ -139,10 +124,6 @@ func (c *check) timers() {
 		c.note(string(m.Body))
 		return nil
 	})
-	grain := time.Duration(0)
-	if c.differs(CoarseTimers, "allows a second") {
-		grain = time.Second
-	}
 	delays := []time.Duration{0, 300 * time.Millisecond, time.Second, 2500 * time.Millisecond}
 	sent := make(map[string]time.Time)
 	for _, d := range delays {
@@ -154,7 +135,7 @@ func (c *check) timers() {
 	defer c.mu.Unlock()
 	for _, d := range delays {
 		f := times[d.String()]
-		if waited := f.at.Sub(sent[d.String()]); waited < d-grain || waited > d+10*time.Second || f.lane != "" {
+		if waited := f.at.Sub(sent[d.String()]); waited < d || waited > d+10*time.Second || f.lane != "" {
 			c.Errorf("timer of %v came after %v in lane %q", d, waited, f.lane)
 		}
 	}

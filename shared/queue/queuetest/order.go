@@ -70,6 +70,44 @@ func (c *check) headOfLine() {
 	}
 }
 
+func (c *check) batches() {
+	var busy sync.Map
+	var once sync.Once
+	want := []string{"g/0", "h/0"}
+	for i := range 6 {
+		c.send(queue.Main, "g", strconv.Itoa(i), "g/"+strconv.Itoa(i))
+		want = append(want, "g/"+strconv.Itoa(i))
+	}
+	c.send(queue.Main, "h", "0", "h/0")
+	c.start(func(_ context.Context, m queue.Message) error {
+		if _, two := busy.LoadOrStore(m.Group, true); two {
+			c.Errorf("two handlers in group %s", m.Group)
+		}
+		defer busy.Delete(m.Group)
+		c.note(string(m.Body))
+		fail := false
+		if m.Group == "g" {
+			once.Do(func() { fail = true })
+		}
+		if fail {
+			return errNo
+		}
+		return nil
+	}, nil)
+	got := c.count(len(want))
+	if c.differs(DisorderInFlight, "only that all come is checked") {
+		slices.Sort(got)
+		slices.Sort(want)
+	} else {
+		// Group h comes when it comes.
+		got = slices.DeleteFunc(got, func(l string) bool { return l == "h/0" })
+		want = slices.DeleteFunc(want, func(l string) bool { return l == "h/0" })
+	}
+	if !slices.Equal(got, want) {
+		c.Errorf("handled %q, want %q", got, want)
+	}
+}
+
 func (c *check) panics() {
 	c.start(func(_ context.Context, m queue.Message) error {
 		c.note(string(m.Body) + "#" + strconv.Itoa(m.Receives))

@@ -44,16 +44,9 @@ type Fixture struct {
 // Difference is something in which an emulator is known not to be like AWS.
 type Difference string
 
-// The differences that checks know of.
-const (
-	// LateDeadLetters: a message that failed for the last time holds its group
-	// back for one more visibility timeout and is a dead letter only then, and
-	// lists of them may be empty meanwhile.
-	LateDeadLetters Difference = "dead letters of a group come late"
-	// CoarseTimers: the delay of a timer is counted from a whole second, so that
-	// it may be up to a second early.
-	CoarseTimers Difference = "timers may fire up to a second early"
-)
+// DisorderInFlight is that several messages of a group that are received at once
+// and put back may come again in another order.
+const DisorderInFlight Difference = "messages of a group that were received together come again in any order"
 
 // Run checks an adapter.
 func Run(t *testing.T, open func(t *testing.T) Fixture) {
@@ -82,6 +75,14 @@ func Run(t *testing.T, open func(t *testing.T) Fixture) {
 			run(newCheck(t, open(t)))
 		})
 	}
+}
+
+// Batches checks an adapter that receives several messages at once. It is a case
+// alone, because messages behind a failing one are counted as received then, so
+// that the numbers of the other cases do not hold.
+func Batches(t *testing.T, open func(t *testing.T) Fixture) {
+	t.Helper()
+	newCheck(t, open(t)).batches()
 }
 
 // check is one case at work: a test, the queue, and a log of what handlers did.

@@ -43,7 +43,7 @@ func differences(t *testing.T, url string) []queuetest.Difference {
 		return nil
 	}
 	if found(t, url+"/_localstack/health") {
-		return []queuetest.Difference{queuetest.LateDeadLetters}
+		return []queuetest.Difference{queuetest.DisorderInFlight}
 	}
 	return nil
 }
@@ -80,22 +80,39 @@ func TestSuite(t *testing.T) {
 	known := differences(t, url)
 	queuetest.Run(t, func(t *testing.T) queuetest.Fixture {
 		t.Helper()
-		const visibility = 2 * time.Second
-		q := create(t, client, visibility)
-		sender, err := sqs.New(client, q.Config)
-		if err != nil {
-			t.Fatal(err)
-		}
-		poller, err := sqs.NewPoller(client, sqs.PollerConfig{Config: q.Config, Lanes: queuetest.Lanes(), Visibility: visibility})
-		if err != nil {
-			t.Fatal(err)
-		}
-		dead, err := sqs.NewDeadLetters(client, q)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return queuetest.Fixture{
-			Sender: sender, Timers: sender, Receive: poller.Run, Dead: dead, Visibility: visibility, Differences: known,
-		}
+		return fixture(t, client, 1, known)
 	})
+}
+
+// The mapping and the poller receive one message at a time, but may be set to
+// receive more.
+func TestF30a_OnTheEndpoint(t *testing.T) {
+	t.Parallel()
+	client, url := endpoint(t)
+	known := differences(t, url)
+	queuetest.Batches(t, func(t *testing.T) queuetest.Fixture {
+		t.Helper()
+		return fixture(t, client, 10, known)
+	})
+}
+
+func fixture(t *testing.T, client *awssqs.Client, batch int, known []queuetest.Difference) queuetest.Fixture {
+	t.Helper()
+	const visibility = 2 * time.Second
+	q := create(t, client, visibility)
+	sender, err := sqs.New(client, q.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	poller, err := sqs.NewPoller(client, sqs.PollerConfig{Config: q.Config, Lanes: queuetest.Lanes(), Visibility: visibility, Batch: batch})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dead, err := sqs.NewDeadLetters(client, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return queuetest.Fixture{
+		Sender: sender, Timers: sender, Receive: poller.Run, Dead: dead, Visibility: visibility, Differences: known,
+	}
 }
