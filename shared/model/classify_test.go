@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -144,7 +144,7 @@ func TestClassifyTransportErrors(t *testing.T) {
 func TestClassifyRealConnections(t *testing.T) {
 	t.Parallel()
 	srv := httptest.NewUnstartedServer(http.NotFoundHandler())
-	srv.Config.ErrorLog = log.New(io.Discard, "", 0) // the refused handshake is what we want
+	srv.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError) // the refused handshake is what we want
 	srv.StartTLS()
 	defer srv.Close()
 	gone := httptest.NewServer(http.NotFoundHandler())

@@ -61,8 +61,7 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // ClassOf is the class of an error in err's chain; Unknown for any other error.
 func ClassOf(err error) Class {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Class
 	}
 	return Unknown

@@ -21,17 +21,17 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 const key = "sk-ant-key-123"
 
 // setup makes a provider that talks to a server with the given answer.
-func setup(t testing.TB, h http.HandlerFunc) (*Provider, *modeltest.Server) {
-	t.Helper()
-	srv := modeltest.Serve(t, h)
+func setup(tb testing.TB, h http.HandlerFunc) (*Provider, *modeltest.Server) {
+	tb.Helper()
+	srv := modeltest.Serve(tb, h)
 	client := &http.Client{Transport: &http.Transport{}}
-	t.Cleanup(client.CloseIdleConnections)
+	tb.Cleanup(client.CloseIdleConnections)
 	p, err := New(Config{
 		APIKey: key, BaseURL: srv.URL, HTTPClient: client,
 		Now: func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) },
 	})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return p, srv
 }

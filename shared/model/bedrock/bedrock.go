@@ -80,7 +80,7 @@ func (w whole) Do(r *http.Request) (*http.Response, error) {
 		_ = r.Body.Close() // everything was read
 		r.Body = io.NopCloser(bytes.NewReader(b))
 	}
-	return w.client.Do(r) //nolint:wrapcheck // the SDK looks for the client's own errors
+	return w.client.Do(r) //nolint:wrapcheck,gosec // the SDK looks for the client's own errors, and made the address
 }
 
 // FromEnvironment makes the provider from what the AWS SDK finds: variables,

@@ -26,11 +26,11 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 const secret = "AWS-secret-456"
 
 // setup makes a provider that talks to a server with the given answer.
-func setup(t testing.TB, h http.HandlerFunc) (*Provider, *modeltest.Server) {
-	t.Helper()
-	srv := modeltest.Serve(t, h)
+func setup(tb testing.TB, h http.HandlerFunc) (*Provider, *modeltest.Server) {
+	tb.Helper()
+	srv := modeltest.Serve(tb, h)
 	client := &http.Client{Transport: &http.Transport{}}
-	t.Cleanup(client.CloseIdleConnections)
+	tb.Cleanup(client.CloseIdleConnections)
 	p, err := New(Config{
 		AWS: aws.Config{
 			Region: "eu-west-1", BaseEndpoint: aws.String(srv.URL),
@@ -40,7 +40,7 @@ func setup(t testing.TB, h http.HandlerFunc) (*Provider, *modeltest.Server) {
 		Now:        func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) },
 	})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return p, srv
 }

@@ -21,7 +21,8 @@ const room = 4096
 // Think gives what a level (off, minimal, low, medium, high) means for a model.
 // off and empty leave the model's own default: not every model takes the word off.
 func Think(id, level string) Thinking {
-	budget, effort := 0, level
+	var budget int
+	effort := level
 	switch level {
 	case "minimal":
 		budget, effort = 1024, "low"
@@ -60,7 +61,7 @@ func KeepsPrompts(id string) bool {
 	return strings.HasPrefix(b, "claude-3-7") || strings.HasPrefix(b, "claude-3-5-haiku")
 }
 
-// base strips a region and a maker, as in eu.anthropic.claude-…
+// base strips a region and a maker, as in eu.anthropic.claude-x.
 func base(id string) string {
 	if i := strings.LastIndex(id, "anthropic."); i >= 0 {
 		return id[i+len("anthropic."):]

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"laneway/shared/model"
@@ -87,7 +88,7 @@ func TestEveryAnswerSaysWhatItIs(t *testing.T) {
 			if !strings.HasPrefix(turn.Text(), Intro) {
 				t.Errorf("answer = %q", turn.Text())
 			}
-			if again := stream(t, r); !reflect.DeepEqual(turn, again) {
+			if again := stream(t, r); !cmp.Equal(turn, again) {
 				t.Errorf("the same request gave %+v, then %+v", turn, again)
 			}
 		})

@@ -34,8 +34,8 @@ func (t Turn) Text() string { return strings.Join(t.Texts, "") }
 
 // Collect ranges over a stream to its end and fails the test where it breaks a
 // promise of package model.
-func Collect(t testing.TB, seq iter.Seq2[model.Part, error]) Turn {
-	t.Helper()
+func Collect(tb testing.TB, seq iter.Seq2[model.Part, error]) Turn {
+	tb.Helper()
 	var (
 		turn  Turn
 		ended bool
@@ -43,17 +43,17 @@ func Collect(t testing.TB, seq iter.Seq2[model.Part, error]) Turn {
 	)
 	for p, err := range seq {
 		if ended {
-			t.Errorf("a part or error after the end: %+v, %v", p, err)
+			tb.Errorf("a part or error after the end: %+v, %v", p, err)
 		}
 		if err != nil {
 			ended = true
 			if !errors.As(err, &turn.Err) {
-				t.Errorf("error is a %T, not a *model.Error: %v", err, err)
+				tb.Errorf("error is a %T, not a *model.Error: %v", err, err)
 			}
 			continue
 		}
 		if n := fields(p); n != 1 {
-			t.Errorf("a part with %d fields set: %+v", n, p)
+			tb.Errorf("a part with %d fields set: %+v", n, p)
 		}
 		switch {
 		case p.Text != "":
@@ -65,7 +65,7 @@ func Collect(t testing.TB, seq iter.Seq2[model.Part, error]) Turn {
 		case p.ToolCall != nil:
 			c := *p.ToolCall
 			if c.ID == "" || ids[c.ID] || c.Name == "" || !json.Valid(c.Arguments) {
-				t.Errorf("tool call without an id of its own, a name or valid arguments: %+v", c)
+				tb.Errorf("tool call without an id of its own, a name or valid arguments: %+v", c)
 			}
 			ids[c.ID] = true
 			turn.Calls = append(turn.Calls, c)
@@ -77,7 +77,7 @@ func Collect(t testing.TB, seq iter.Seq2[model.Part, error]) Turn {
 		}
 	}
 	if !ended {
-		t.Error("the stream ended with neither Done nor an error")
+		tb.Error("the stream ended with neither Done nor an error")
 	}
 	return turn
 }
@@ -95,13 +95,13 @@ func fields(p model.Part) int {
 }
 
 // NoSecrets fails if any error of err's chain shows one of the secrets.
-func NoSecrets(t testing.TB, err error, secrets ...string) {
-	t.Helper()
+func NoSecrets(tb testing.TB, err error, secrets ...string) {
+	tb.Helper()
 	for e := err; e != nil; e = errors.Unwrap(e) {
 		for _, shown := range []string{e.Error(), fmt.Sprintf("%v %+v %#v", e, e, e)} {
 			for _, s := range secrets {
 				if strings.Contains(shown, s) {
-					t.Errorf("%T shows the secret %q: %s", e, s, shown)
+					tb.Errorf("%T shows the secret %q: %s", e, s, shown)
 				}
 			}
 		}
@@ -127,8 +127,8 @@ type Server struct {
 }
 
 // Serve starts a server that answers with h and is closed with the test.
-func Serve(t testing.TB, h http.HandlerFunc) *Server {
-	t.Helper()
+func Serve(tb testing.TB, h http.HandlerFunc) *Server {
+	tb.Helper()
 	s := &Server{Closed: make(chan struct{}, 16)}
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -143,7 +143,7 @@ func Serve(t testing.TB, h http.HandlerFunc) *Server {
 			s.Closed <- struct{}{}
 		}
 	}))
-	t.Cleanup(srv.Close)
+	tb.Cleanup(srv.Close)
 	s.URL = srv.URL
 	return s
 }
@@ -156,12 +156,12 @@ func (s *Server) Calls() []Call {
 }
 
 // AwaitClosed fails the test unless the client's end of a call is noticed soon.
-func (s *Server) AwaitClosed(t testing.TB) {
-	t.Helper()
+func (s *Server) AwaitClosed(tb testing.TB) {
+	tb.Helper()
 	select {
 	case <-s.Closed:
 	case <-time.After(10 * time.Second):
-		t.Error("the server never saw the connection closed")
+		tb.Error("the server never saw the connection closed")
 	}
 }
 

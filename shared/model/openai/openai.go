@@ -181,8 +181,7 @@ func (p *Provider) refused(ctx context.Context, r model.Request, res *http.Respo
 func (p *Provider) ListModels(ctx context.Context) ([]model.Info, error) {
 	page, err := p.client.Models.List(ctx)
 	if err != nil {
-		var api *sdk.Error
-		if errors.As(err, &api) {
+		if api, ok := errors.AsType[*sdk.Error](err); ok {
 			return nil, p.refused(ctx, model.Request{}, api.Response, err)
 		}
 		return nil, p.refused(ctx, model.Request{}, nil, err)

@@ -36,6 +36,7 @@ func realModel(t *testing.T) (*Provider, model.Request) {
 }
 
 func TestRealModelStreamsATurn(t *testing.T) {
+	t.Parallel()
 	p, r := realModel(t)
 	turn := modeltest.Collect(t, p.Stream(t.Context(), r))
 	if turn.Err != nil || len(turn.Texts) < 2 {
@@ -44,6 +45,7 @@ func TestRealModelStreamsATurn(t *testing.T) {
 }
 
 func TestRealModelTakesAToolTurnBack(t *testing.T) {
+	t.Parallel()
 	p, r := realModel(t)
 	r.Messages = append(r.Messages,
 		model.Message{Role: model.Assistant, StopReason: "toolUse", Content: []model.Block{callBlock("call_1", "ls", `{"path":"."}`)}},
@@ -55,17 +57,13 @@ func TestRealModelTakesAToolTurnBack(t *testing.T) {
 
 // Only --chat_format chatml-function-calling obeys a named tool.
 func TestRealModelCallsAForcedTool(t *testing.T) {
+	t.Parallel()
 	p, r := realModel(t)
 	if os.Getenv("LANEWAY_REAL_MODEL_FORMAT") != "chatml-function-calling" {
 		t.Skip("LANEWAY_REAL_MODEL_FORMAT is not chatml-function-calling: the server ignores tools")
 	}
-	r = ask("Which files are in the folder src?")
+	r.Messages = ask("Which files are in the folder src?").Messages
 	r.MaxOutputTokens, r.ToolChoice = 80, "ls"
-	list, err := p.ListModels(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Model = list[0].ID
 	r.Tools = []model.Tool{{Name: "ls", Description: "Lists a folder.", Schema: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]}`)}}
 	turn := modeltest.Collect(t, p.Stream(t.Context(), r))
 	if turn.Err != nil || len(turn.Calls) != 1 || turn.Calls[0].Name != "ls" || turn.Done == nil || turn.Done.StopReason != "toolUse" {
@@ -78,6 +76,7 @@ func TestRealModelCallsAForcedTool(t *testing.T) {
 }
 
 func TestRealModelIsAbortedInMidStream(t *testing.T) {
+	t.Parallel()
 	p, r := realModel(t)
 	r.MaxOutputTokens = 1000
 	ctx, cancel := context.WithCancel(t.Context())

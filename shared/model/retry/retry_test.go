@@ -10,6 +10,8 @@ import (
 
 var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
+const s = time.Second
+
 // middle makes the jitter 1.
 func middle() float64 { return 0.5 }
 
@@ -67,9 +69,9 @@ func TestBackoffDoublesUpToTheCap(t *testing.T) {
 	t.Parallel()
 	for _, jitter := range []struct{ rand, factor float64 }{{0, 0.5}, {0.5, 1}, {0.999999999999, 1.5}} {
 		r := New(Config{Rand: func() float64 { return jitter.rand }})
-		for i, want := range []time.Duration{1, 2, 4, 8, 16, 30, 30, 30, 30} {
+		for i, want := range []time.Duration{1 * s, 2 * s, 4 * s, 8 * s, 16 * s, 30 * s, 30 * s, 30 * s, 30 * s} {
 			d, again := r.Next(fail(model.RateLimit), false, start)
-			w := time.Duration(float64(want*time.Second) * jitter.factor)
+			w := time.Duration(float64(want) * jitter.factor)
 			if diff := d - w; !again || diff < -time.Microsecond || diff > time.Microsecond {
 				t.Errorf("jitter %v, retry %d: %s, %v; want %s", jitter.factor, i+1, d, again, w)
 			}

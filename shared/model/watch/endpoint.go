@@ -3,6 +3,7 @@ package watch
 import (
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 
 	"laneway/shared/model"
@@ -88,7 +89,7 @@ func localHost(host string) bool {
 	if a == netip.IPv6Loopback() || a == netip.IPv4Unspecified() {
 		return true
 	}
-	for _, p := range append(local4[:len(local4):len(local4)], local6...) {
+	for _, p := range slices.Concat(local4, local6) {
 		if p.Contains(a) {
 			return true
 		}

@@ -73,8 +73,7 @@ func idleError(window time.Duration, cause error) *model.Error {
 		Message: fmt.Sprintf("LLM idle timeout (%ss): no response from model", strconv.FormatFloat(window.Seconds(), 'f', -1, 64)),
 		Err:     model.ErrIdle,
 	}
-	var inner *model.Error
-	if errors.As(cause, &inner) {
+	if inner, ok := errors.AsType[*model.Error](cause); ok {
 		e.Provider, e.Model, e.Status = inner.Provider, inner.Model, inner.Status
 	}
 	return e

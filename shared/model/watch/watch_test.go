@@ -116,7 +116,7 @@ func TestF24_TheConsumersTimeIsNotSilence(t *testing.T) {
 				t.Fatal(err)
 			}
 			n++
-			time.Sleep(10 * time.Minute) // in the bubble: a consumer that is slow
+			<-time.After(10 * time.Minute) // in the bubble: a consumer that is slow
 		}
 		if n != 4 {
 			t.Errorf("%d parts", n)

@@ -2,9 +2,9 @@ package wire
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -65,7 +65,7 @@ func TestEventsSurviveAnySplit(t *testing.T) {
 	var in strings.Builder
 	var want []string
 	for i := range 200 {
-		data := strings.Repeat("x", rnd.IntN(70<<10)) + fmt.Sprint(i)
+		data := strings.Repeat("x", rnd.IntN(70<<10)) + strconv.Itoa(i)
 		want = append(want, "="+data)
 		in.WriteString("data: " + data + "\n\n")
 	}
