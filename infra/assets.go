@@ -15,12 +15,12 @@ func (a Architecture) folder() string {
 }
 
 // asset is the built zip of a function.
-func (c Config) asset(function string) string {
+func (c *Config) asset(function string) string {
 	return filepath.Join(c.Assets, c.Architecture.folder(), function+".zip")
 }
 
 // checkAssets says in plain words what is missing, before CDK says it otherwise.
-func checkAssets(c Config) error {
+func checkAssets(c *Config) error {
 	for _, name := range Functions() {
 		if _, err := os.Stat(c.asset(name)); err != nil {
 			return fmt.Errorf("the %s function is not built: no %s; run scripts/build.sh functions %s", name, c.asset(name), c.Architecture.folder())

@@ -46,7 +46,8 @@ type Size struct {
 // context deploys.
 type Config struct {
 	Name         string // first part of every physical name
-	Region       string // empty: the region of the credentials
+	Account      string // of the credentials; not a key: where it is unknown, the template works in any
+	Region       string // empty: that of the credentials
 	Stage        string // last part of the WebSocket address
 	Architecture Architecture
 	Lanes        map[queue.Lane]int // most runs at once, by lane

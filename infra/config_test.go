@@ -129,7 +129,7 @@ func TestAMissingZipIsSaidWithTheCommandThatMakesIt(t *testing.T) {
 	t.Parallel()
 	c := defaults()
 	c.Architecture, c.Assets = X8664, t.TempDir()
-	err := checkAssets(c)
+	err := checkAssets(&c)
 	if err == nil || !strings.Contains(err.Error(), "scripts/build.sh functions amd64") {
 		t.Errorf("got %v", err)
 	}

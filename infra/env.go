@@ -12,7 +12,7 @@ const (
 	EnvBlobBucket     = "LANEWAY_BLOB_BUCKET"        // name of the bucket
 	EnvStageCallback  = "LANEWAY_STAGE_CALLBACK"     // https address of @connections, with the stage
 	EnvModel          = "LANEWAY_MODEL"              // absent: the first provider that has a key
-	EnvSecret         = "LANEWAY_SECRET_ARN"         //nolint:gosec // names the secret, is not one
+	EnvSecret         = "LANEWAY_SECRET_ARN"         // ARN of the secret; its value is in no environment
 	EnvScheduleGroup  = "LANEWAY_SCHEDULE_GROUP"     // group of the stack's schedules
 	EnvScheduleRole   = "LANEWAY_SCHEDULE_ROLE_ARN"  // role that a schedule takes to call its target
 	EnvScheduleDLQ    = "LANEWAY_SCHEDULE_DLQ_ARN"   // where a schedule's undeliverable events go

@@ -8,6 +8,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 
@@ -17,8 +18,9 @@ import (
 )
 
 func main() {
-	defer jsii.Close()
-	if err := run(); err != nil {
+	err := run()
+	jsii.Close()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "infra:", err)
 		os.Exit(1)
 	}
@@ -32,7 +34,10 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	if err := checkAssets(config); err != nil {
+	// The CDK command line says whose credentials it has.
+	config.Account = os.Getenv("CDK_DEFAULT_ACCOUNT")
+	config.Region = cmp.Or(config.Region, os.Getenv("CDK_DEFAULT_REGION"))
+	if err := checkAssets(&config); err != nil {
 		return err
 	}
 	NewStack(app, config)

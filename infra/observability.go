@@ -96,7 +96,7 @@ func (o Observability) alarms(parts *Parts, f map[string]Function) []alarm {
 		},
 		{
 			"integration-errors", "Frames are not answered: the gateway function fails, is throttled or takes longer than 29 s.",
-			o.api(parts, "IntegrationError", "Sum"), 5, 5,
+			o.api(parts, "IntegrationError"), 5, 5,
 		},
 	}
 	for _, d := range queue.Definitions() {
@@ -151,12 +151,12 @@ func (o Observability) own(name, statistic string) awscloudwatch.Metric {
 	})
 }
 
-// api is a metric of the WebSocket stage.
-func (o Observability) api(parts *Parts, name, statistic string) awscloudwatch.Metric {
+// api is a count of the WebSocket stage.
+func (o Observability) api(parts *Parts, name string) awscloudwatch.Metric {
 	return awscloudwatch.NewMetric(&awscloudwatch.MetricProps{
 		Namespace: jsii.String("AWS/ApiGateway"), MetricName: jsii.String(name),
 		DimensionsMap: &map[string]*string{"ApiId": parts.Front.API.ApiId(), "Stage": jsii.String(o.config.Stage)},
-		Statistic:     jsii.String(statistic), Period: minute(),
+		Statistic:     jsii.String("Sum"), Period: minute(),
 	})
 }
 
@@ -193,8 +193,8 @@ func (o Observability) newDashboard(parts *Parts, f map[string]Function) {
 		},
 		{
 			graph("Connections and frames", []awscloudwatch.IMetric{
-				o.api(parts, "ConnectCount", "Sum"), o.api(parts, "MessageCount", "Sum"),
-				o.api(parts, "ClientError", "Sum"), o.api(parts, "IntegrationError", "Sum"),
+				o.api(parts, "ConnectCount"), o.api(parts, "MessageCount"),
+				o.api(parts, "ClientError"), o.api(parts, "IntegrationError"),
 				o.own(MetricPosts, "Sum"), o.own(MetricGone, "Sum"),
 			}),
 			graph("Errors and throttles", errors),

@@ -16,9 +16,9 @@ func NewStack(scope constructs.Construct, c Config) awscdk.Stack {
 		Description: jsii.String("OpenClaw's agent loop on serverless AWS"),
 		Tags:        &map[string]*string{"laneway": jsii.String(c.Name)},
 	}
-	if c.Region != "" {
-		props.Env = &awscdk.Environment{Region: jsii.String(c.Region)}
-	}
+	// With account and region written out, the bucket's name is a literal, and only a
+	// resource with a literal name is taken over by a new stack.
+	props.Env = &awscdk.Environment{Account: known(c.Account), Region: known(c.Region)}
 	if c.Emulator {
 		// The roles of a bootstrap can't be taken on an endpoint that judges them
 		// by rules of its own; the caller's keys do.
@@ -54,4 +54,12 @@ func NewStack(scope constructs.Construct, c Config) awscdk.Stack {
 		awscdk.NewCfnOutput(stack, jsii.String(name), &awscdk.CfnOutputProps{Value: value})
 	}
 	return stack
+}
+
+// known is nil for what is not known before the deployment.
+func known(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
 }

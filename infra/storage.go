@@ -63,8 +63,9 @@ func (s Storage) newTable(d table.Def, c Config) awsdynamodb.Table {
 }
 
 func (s Storage) newBucket(c Config) awss3.Bucket {
+	stack := awscdk.Stack_Of(s.scope)
 	b := awss3.NewBucket(s.scope, jsii.String("blobs"), &awss3.BucketProps{
-		BucketName:        jsii.String(c.Name + "-" + *awscdk.Aws_ACCOUNT_ID() + "-" + *awscdk.Aws_REGION() + "-blobs"),
+		BucketName:        jsii.String(c.Name + "-" + *stack.Account() + "-" + *stack.Region() + "-blobs"),
 		BlockPublicAccess: awss3.BlockPublicAccess_BLOCK_ALL(),
 		ObjectOwnership:   awss3.ObjectOwnership_BUCKET_OWNER_ENFORCED,
 		Encryption:        awss3.BucketEncryption_S3_MANAGED,

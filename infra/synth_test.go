@@ -45,13 +45,14 @@ func withFolders(run func() int) (code int, err error) {
 	assets, outputs = filepath.Join(root, "assets"), filepath.Join(root, "out")
 	var b bytes.Buffer
 	w := zip.NewWriter(&b)
-	_, err = w.Create("bootstrap")
-	if err = errors.Join(err, w.Close(), os.Mkdir(outputs, 0o700)); err != nil {
+	_, created := w.Create("bootstrap")
+	if err := errors.Join(created, w.Close(), os.Mkdir(outputs, 0o700)); err != nil {
 		return 0, err
 	}
 	for _, a := range []Architecture{ARM64, X8664} {
 		for _, f := range Functions() {
-			path := Config{Assets: assets, Architecture: a}.asset(f)
+			c := Config{Assets: assets, Architecture: a}
+			path := c.asset(f)
 			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, b.Bytes(), 0o600)); err != nil {
 				return 0, err
 			}

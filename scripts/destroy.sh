@@ -32,7 +32,7 @@ if [[ $removal == destroy ]]; then
   go run ./scripts/stack empty -name "$name"
 fi
 step "stack"
-scripts/cdk.sh destroy "${force[@]}" "$@"
+scripts/cdk.sh destroy ${force[@]+"${force[@]}"} "$@"
 step
 
 echo
