@@ -63,6 +63,7 @@ func (c *socket) serve() {
 	defer cancel()
 	wg.Go(func() { c.keep(ctx, limits) })
 	slots := make(chan struct{}, maxParallel)
+	var order sequence
 	for {
 		kind, body, err := c.ws.Read(ctx)
 		if err != nil {
@@ -75,36 +76,18 @@ func (c *socket) serve() {
 		c.active.Store(now.UnixNano())
 		c.last = max(c.last+1, now.UnixMicro())
 		at := c.last
-		if !limits.Parallel && ordered(body) {
-			c.frame(ctx, body, at)
-			continue
+		enter, leave := unordered, func() {}
+		if key, ok := orderKey(body); ok && !limits.Parallel {
+			enter, leave = order.next(key)
 		}
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
+			defer leave()
+			enter()
 			c.frame(ctx, body, at)
 		})
 	}
-}
-
-// orderedMethods are those whose effects are accepted in the order in which they
-// were sent; they are quick: what takes long comes after their reply.
-var orderedMethods = [][]byte{
-	[]byte(`"connect"`), []byte(`"agent"`), []byte(`"chat.send"`), []byte(`"chat.abort"`), []byte(`"sessions.send"`),
-	[]byte(`"sessions.subscribe"`), []byte(`"sessions.messages.subscribe"`),
-}
-
-// ordered says whether a frame's method is one of orderedMethods. It looks at the
-// start of the text only: a frame that hides its method behind its params is served
-// side by side with others, which is all that is promised for it.
-func ordered(body []byte) bool {
-	head := body[:min(len(body), 256)]
-	for _, m := range orderedMethods {
-		if bytes.Contains(head, m) {
-			return true
-		}
-	}
-	return false
 }
 
 // frame serves one message.
