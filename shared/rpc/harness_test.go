@@ -58,6 +58,7 @@ type option func(*options)
 type options struct {
 	settings wiring.Settings
 	store    func(table.Store) table.Store
+	queue    func(queue.Sender) queue.Sender
 	idle     bool // nobody serves the lanes
 }
 
@@ -68,6 +69,9 @@ func noRunner(o *options) { o.idle = true }
 
 // stored puts something between the services and the store.
 func stored(f func(table.Store) table.Store) option { return func(o *options) { o.store = f } }
+
+// queued puts something between the services and the lanes.
+func queued(f func(queue.Sender) queue.Sender) option { return func(o *options) { o.queue = f } }
 
 func setup(t testing.TB, opts ...option) *world {
 	t.Helper()
@@ -87,7 +91,11 @@ func setup(t testing.TB, opts ...option) *world {
 	if o.store != nil {
 		w.store = o.store(bolt)
 	}
-	w.core, err = wiring.Build(wiring.Ports{Store: w.store, Queue: q, Timers: q, Poster: w.conns}, o.settings)
+	var sender queue.Sender = q
+	if o.queue != nil {
+		sender = o.queue(q)
+	}
+	w.core, err = wiring.Build(wiring.Ports{Store: w.store, Queue: sender, Timers: q, Poster: w.conns}, o.settings)
 	must(t, err)
 	w.tokens = &token.Store{Table: bolt}
 	w.secret, err = w.tokens.Add(context.Background(), token.Grant{})
@@ -499,3 +507,5 @@ func must(t testing.TB, err error) {
 		t.Fatal(err)
 	}
 }
+
+func busyFast(s *wiring.Settings) { s.BusyWait = 50 * time.Millisecond }
