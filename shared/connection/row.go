@@ -19,6 +19,7 @@ package connection
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"laneway/shared/clock"
@@ -73,11 +74,11 @@ type Client struct {
 
 // Row is a connection.
 type Row struct {
+	Principal // set when ready
+	Client    // set when ready
 	ID        string
 	Callback  string // management endpoint; empty on one machine
 	State     State
-	Principal // set when ready
-	Client    // set when ready
 	// Subscriptions are session keys, AllSessions among them.
 	Subscriptions []string
 	Nonce         string // of the connect challenge
@@ -92,7 +93,7 @@ type Row struct {
 func (r *Row) Target() push.Target { return push.Target{ConnectionID: r.ID, Callback: r.Callback} }
 
 // Has says whether the client announced a capability.
-func (c *Client) Has(capability string) bool { return contains(c.Caps, capability) }
+func (c *Client) Has(capability string) bool { return slices.Contains(c.Caps, capability) }
 
 // Attributes of META.
 const (
@@ -142,13 +143,4 @@ func decode(it *table.Item) Row {
 		rev:           a.Int(attrRev),
 		writeID:       a.Str(attrWrite),
 	}
-}
-
-func contains(list []string, s string) bool {
-	for _, x := range list {
-		if x == s {
-			return true
-		}
-	}
-	return false
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"laneway/shared/clock"
@@ -25,7 +26,7 @@ func (s *Subscriber) Target() push.Target {
 }
 
 // Has says whether the subscriber's client announced a capability.
-func (s *Subscriber) Has(capability string) bool { return contains(s.Caps, capability) }
+func (s *Subscriber) Has(capability string) bool { return slices.Contains(s.Caps, capability) }
 
 // Subscribe gives a connection the events of a session, from the moment on that it
 // returns; what a run has sent by then is in its log. A run that is active is told
@@ -60,7 +61,7 @@ func (s *Service) change(ctx context.Context, connectionID, sessionKey string, a
 		switch {
 		case row.State != Ready:
 			return ErrState
-		case contains(row.Subscriptions, sessionKey) == add:
+		case slices.Contains(row.Subscriptions, sessionKey) == add:
 			return nil
 		case add && len(row.Subscriptions) >= MaxSubscriptions:
 			return ErrTooMany
@@ -148,15 +149,7 @@ func (s *Service) Subscribers(ctx context.Context, tenant, sessionKey string) ([
 		return nil, fmt.Errorf("read subscribers: %w", err)
 	}
 	list = append(list, w.list...)
-	slices.SortStableFunc(list, func(a, b Subscriber) int {
-		switch {
-		case a.ID < b.ID:
-			return -1
-		case a.ID > b.ID:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(list, func(a, b Subscriber) int { return strings.Compare(a.ID, b.ID) })
 	return slices.CompactFunc(list, func(a, b Subscriber) bool { return a.ID == b.ID }), nil
 }
 
