@@ -16,29 +16,41 @@ func Retrying(err error) bool {
 	return errors.Is(err, table.ErrConflict) || errors.Is(err, table.ErrThrottled) || errors.Is(err, table.ErrUnknown)
 }
 
-// Write sends ops until they are decided, with full jitter between 10 and 200 ms,
-// for at most window. It returns the last error; after an unknown outcome a failed
-// condition may be the trace of this very write, which the caller tells by the
-// write id in the item.
+// Write sends ops until they are decided, with pauses in between, for at most window.
+// It returns the last error, with ErrUnknown in its chain where an earlier try may have
+// been applied. After such a try a failed condition may be the trace of this very
+// write (Ambiguous), which the caller tells by the write id in the item.
 func Write(ctx context.Context, t table.Store, c clock.Clock, window time.Duration, ops ...table.Op) (table.Result, error) {
 	end := c.Now().Add(window)
-	ambiguous := false
+	var unknown error
 	for n := 0; ; n++ {
 		res, err := t.Write(ctx, ops...)
-		if ce, ok := table.Failed(err); ok {
-			ce.Ambiguous = ce.Ambiguous || ambiguous
+		if err == nil {
+			return res, nil
 		}
-		if !Retrying(err) {
+		if ce, ok := table.Failed(err); ok {
+			ce.Ambiguous = ce.Ambiguous || unknown != nil
 			return res, err
 		}
-		ambiguous = ambiguous || errors.Is(err, table.ErrUnknown)
-		wait := min(10*time.Millisecond<<min(n, 5), 200*time.Millisecond)
-		wait = time.Duration(rand.Int64N(int64(wait)) + 1)
-		if c.Now().Add(wait).After(end) {
+		retry := Retrying(err)
+		if errors.Is(err, table.ErrUnknown) {
+			unknown = err
+		} else {
+			err = errors.Join(err, unknown)
+		}
+		wait := Pause(n)
+		if !retry || c.Now().Add(wait).After(end) {
 			return res, err
 		}
 		if serr := clock.Sleep(ctx, c, wait); serr != nil {
 			return res, errors.Join(err, serr)
 		}
 	}
+}
+
+// Pause is how long to wait before try n+1: full jitter up to 10 ms at first and up to
+// 200 ms in the end.
+func Pause(n int) time.Duration {
+	most := min(10*time.Millisecond<<min(n, 5), 200*time.Millisecond)
+	return time.Duration(rand.Int64N(int64(most)) + 1)
 }

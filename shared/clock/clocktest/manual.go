@@ -30,11 +30,11 @@ type wait struct {
 }
 
 // New is a clock that shows a fixed time in the past.
-func New() *Manual {
-	return &Manual{
-		Short: 250 * time.Millisecond, changed: make(chan struct{}),
-		now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
-	}
+func New() *Manual { return At(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)) }
+
+// At is a clock that shows a time.
+func At(now time.Time) *Manual {
+	return &Manual{Short: 250 * time.Millisecond, changed: make(chan struct{}), now: now}
 }
 
 // Now implements clock.Clock.

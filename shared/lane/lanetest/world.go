@@ -74,6 +74,15 @@ func (w *World) Process(store table.Store) *World {
 	return &n
 }
 
+// Frozen is another process over the same tables, whose time stands still: whatever
+// it holds is not renewed. Moving its Clock thaws it.
+func (w *World) Frozen() *World {
+	n := *w
+	n.Clock = clocktest.At(w.Clock.Now())
+	n.Over(w.Store)
+	return &n
+}
+
 // NewID is a counting id source.
 func (w *World) NewID() string { return fmt.Sprintf("id-%d", w.ids.Add(1)) }
 
