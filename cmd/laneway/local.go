@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"laneway/shared/claim"
 	"laneway/shared/local"
 	"laneway/shared/model/adapters"
 	"laneway/shared/model/choose"
@@ -38,7 +39,7 @@ func openLocal(ctx context.Context, c localConfig) (localServer, error) {
 		level = slog.LevelError
 	}
 	server, err := local.Open(ctx, local.Config{
-		Data: c.Data, Listen: c.Listen, Token: c.Token, Limits: limits, Workspace: c.Workspace, Shell: c.Shell,
+		Data: c.Data, Listen: c.Listen, Token: c.Token, Limits: limits, Workspace: c.Workspace, Shell: c.Shell, Function: c.Function, Times: claim.Times{Lease: c.Lease},
 		Model: selected, Models: models, Version: version(),
 		Log: slog.New(slog.NewTextHandler(c.Stderr, &slog.HandlerOptions{Level: level})),
 	})

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // defaultListen is where serve listens: on this machine only.
@@ -22,7 +23,11 @@ type serveCommand struct {
 	TokenFile string `type:"path" placeholder:"FILE" help:"File with the token (else OPENCLAW_GATEWAY_TOKEN, else one is made in the data directory)."`
 	Limits    string `enum:"stock,apigateway" default:"stock" help:"Frame and connection limits: stock or apigateway."`
 	Workspace string `type:"path" placeholder:"DIR" help:"Folder that the tools of agent main work in (default: DATA/workspace/main)."`
-	Shell     bool   `help:"Let agents write files and run commands, as this user."`
+	Shell     bool   `default:"true" negatable:"" help:"Let agents write files and run commands, as this user (${default})."`
+
+	// For tests, and for whoever wants to see recovery at work.
+	Lease    time.Duration `hidden:"" help:"How long a writer's claim holds without renewal."`
+	Function time.Duration `hidden:"" help:"How long one invocation of a runner may last."`
 }
 
 // localConfig is what a command says about the edition that it starts.
@@ -30,9 +35,11 @@ type localConfig struct {
 	Data      string // directory, made if it is missing
 	Listen    string
 	Token     string
-	Limits    string // "", "stock" or "apigateway"
-	Workspace string // of agent main; "": in the data directory
-	Shell     bool   // tools that write and run commands
+	Limits    string        // "", "stock" or "apigateway"
+	Workspace string        // of agent main; "": in the data directory
+	Shell     bool          // tools that write and run commands
+	Lease     time.Duration // of claims; 0: the default
+	Function  time.Duration // of an invocation; 0: no limit
 	Env       func(string) string
 	Stderr    io.Writer
 	Quiet     bool // log only what went wrong
@@ -61,7 +68,8 @@ func (c *serveCommand) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	server, err := a.openLocal(ctx, localConfig{
-		Data: dir, Listen: c.Listen, Token: token, Limits: c.Limits, Workspace: c.Workspace, Shell: c.Shell, Env: a.env, Stderr: a.stderr,
+		Data: dir, Listen: c.Listen, Token: token, Limits: c.Limits, Workspace: c.Workspace, Shell: c.Shell,
+		Lease: c.Lease, Function: c.Function, Env: a.env, Stderr: a.stderr,
 	})
 	if err != nil {
 		return err
