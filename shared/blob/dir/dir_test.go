@@ -123,7 +123,7 @@ func TestConfigIsChecked(t *testing.T) {
 
 // FuzzNames: what is decoded is what was encoded, and a name is fit for a disk.
 func FuzzNames(f *testing.F) {
-	for _, k := range []string{"a", "a/b", "A.", "%", "con/x", strings.Repeat("é", 200)} {
+	for _, k := range []string{"a", "a/b", "A.", "%", "con/x", "a/nul.txt", "..a./b", strings.Repeat("é", 200)} {
 		f.Add(k)
 	}
 	f.Fuzz(func(t *testing.T, key string) {
@@ -133,7 +133,7 @@ func FuzzNames(f *testing.F) {
 		names := strings.Split(fileOf(key), "/")
 		var got strings.Builder
 		for i, n := range names {
-			if len(n) > 255 || n == "." || n == ".." || n == folderTemp || strings.ToLower(n) != n {
+			if len(n) > 255 || n == "." || n == ".." || n == folderTemp || strings.ToLower(n) != n || isDevice(n) || strings.HasSuffix(n, ".") {
 				t.Errorf("%q is stored under %q", key, n)
 			}
 			text, ok := decodeName(n, i < len(names)-1)

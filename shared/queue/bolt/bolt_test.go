@@ -15,6 +15,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"go.etcd.io/bbolt"
+
 	"laneway/shared/queue"
 )
 
@@ -179,6 +181,29 @@ func TestTimersFireOnTimeAcrossARestart(t *testing.T) {
 	})
 }
 
+func TestATimerIsNotEarlyAfterARestart(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "queue.db")
+		start := time.Now()
+		q := open(t, Config{Path: path})
+		if err := q.After(t.Context(), 1500*time.Microsecond, []byte("x")); err != nil {
+			t.Fatal(err)
+		}
+		closeQueue(t, q)
+		q = open(t, Config{Path: path})
+		var j journal
+		stop := run(t, q, nil, func(context.Context, queue.Message) error {
+			j.addf("%v", time.Since(start))
+			return nil
+		})
+		advance(time.Second)
+		stop()
+		closeQueue(t, q)
+		j.want(t, "2ms")
+	})
+}
+
 func TestFailedTimerComesAgainThenIsADeadLetter(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -196,6 +221,12 @@ func TestFailedTimerComesAgainThenIsADeadLetter(t *testing.T) {
 		})
 		if err := q.After(t.Context(), time.Second, []byte("a")); err != nil {
 			t.Fatal(err)
+		}
+		advance(3 * time.Second)
+		synctest.Wait()
+		// Off the disk with the letter's own commit: a crash now brings no fourth.
+		if n := timersOnDisk(t, q); n != 0 {
+			t.Errorf("%d timers are still on disk", n)
 		}
 		advance(time.Minute)
 		j.want(t, "a#1@1s", "a#2@2s", "a#3@3s")
@@ -433,6 +464,18 @@ func closeQueue(t *testing.T, q *Queue) {
 	if err := q.Close(); err != nil {
 		t.Errorf("Close: %v", err)
 	}
+}
+
+func timersOnDisk(t *testing.T, q *Queue) (n int) {
+	t.Helper()
+	err := q.db.View(func(tx *bbolt.Tx) error {
+		n = tx.Bucket(bucketTimers).Stats().KeyN
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
 
 // advance lets the bubble's time pass.
