@@ -2,7 +2,6 @@ package stream
 
 import (
 	"encoding/json"
-	"log/slog"
 	"time"
 
 	"laneway/shared/clock"
@@ -173,7 +172,7 @@ func without(queue []*entry, b *Batch) []*entry {
 func (s *Stream) row(entries []*entry, last int64) table.Attrs {
 	a, err := encodeRow(entries, last)
 	if err != nil {
-		s.c.Logger.Error("events without a row", slog.Any("error", err), "run", s.info.Ref.Run)
+		s.c.Logger.Error("events without a row", "error", err, "run", s.info.Ref.Run)
 	}
 	return a
 }

@@ -100,10 +100,8 @@ func (s *Stream) later(wait time.Duration) {
 		return
 	}
 	s.pacing = true
-	s.workers.Add(1)
 	after := s.c.Clock.After(wait)
-	go func() {
-		defer s.workers.Done()
+	s.workers.Go(func() {
 		select {
 		case <-after:
 		case <-s.done:
@@ -113,5 +111,5 @@ func (s *Stream) later(wait time.Duration) {
 		defer s.mu.Unlock()
 		s.pacing = false
 		s.flush()
-	}()
+	})
 }

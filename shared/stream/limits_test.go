@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -19,7 +20,7 @@ const frameLimit = push.MaxFrame - 8<<10
 
 // anyText is text of all the kinds that JSON treats differently.
 func anyText(r *rand.Rand, n int) string {
-	kinds := []string{"a", "word ", "\\", `"`, "\n", "\x01", "é", "語", "👩‍👩‍👧‍👦", "\u2028", "<b>", "\\\\\\", `\u0041`, "\t"}
+	kinds := []string{"a", "word ", "\\", `"`, "\n", "\x01", "é", "\u8a9e", "👩‍👩‍👧‍👦", "\u2028", "<b>", "\\\\\\", `\u0041`, "\t"}
 	var b strings.Builder
 	for b.Len() < n {
 		b.WriteString(kinds[r.IntN(len(kinds))])
@@ -30,14 +31,14 @@ func anyText(r *rand.Rand, n int) string {
 func TestF30f_TextOverTheLimitGoesInPieces(t *testing.T) {
 	t.Parallel()
 	r := seeded(t)
-	inWorld(t, nil, func(t *testing.T, w *world) {
+	inWorld(t, nil, func(w *world) {
+		t := w.t
 		a, c := w.connect("a", tenant), w.connect("c", tenant)
 		w.subscribe("c", sessKey)
 		s := w.open(info("a"))
-		all := ""
-		for range 5 {
-			part := anyText(r, 100<<10) // in one delta, and about the double of it encoded
-			all += part
+		parts := []string{anyText(r, 60<<10), anyText(r, 200<<10)} // encoded about the double
+		all := parts[0] + parts[1]
+		for _, part := range parts {
 			s.Text(part)
 			pause(100 * time.Millisecond)
 		}
@@ -69,7 +70,8 @@ func TestF30f_TextOverTheLimitGoesInPieces(t *testing.T) {
 func TestF30f_RetryOfALongTextReplacesItInPieces(t *testing.T) {
 	t.Parallel()
 	r := seeded(t)
-	inWorld(t, nil, func(t *testing.T, w *world) {
+	inWorld(t, nil, func(w *world) {
+		t := w.t
 		a, c := w.connect("a", tenant), w.connect("c", tenant)
 		w.subscribe("c", sessKey)
 		all := anyText(r, 200<<10)
@@ -119,7 +121,8 @@ func TestF30f_LargeEventsAreMadeSmallerByRule(t *testing.T) {
 	for name, result := range results {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			inWorld(t, nil, func(t *testing.T, w *world) {
+			inWorld(t, nil, func(w *world) {
+				t := w.t
 				a := w.connect("a", tenant, stream.CapTools)
 				s := w.open(info("a"))
 				ev := stream.Agent("tool", obj{"phase": "result", "toolCallId": "c1", "isError": false, "result": result})
@@ -159,12 +162,14 @@ func manyMembers(n int) obj {
 func TestS4_RowOfManyLargeEventsFitsTheStore(t *testing.T) {
 	t.Parallel()
 	r := seeded(t)
-	inWorld(t, nil, func(t *testing.T, w *world) {
+	inWorld(t, nil, func(w *world) {
+		t := w.t
 		a := w.connect("a", tenant, stream.CapTools)
 		s := w.open(info("a"))
 		var evs []stream.Event
+		large := anyText(r, 60<<10)
 		for i := range 20 {
-			evs = append(evs, stream.Agent("tool", obj{"phase": "result", "toolCallId": fmt.Sprint(i), "result": anyText(r, 100<<10)}))
+			evs = append(evs, stream.Agent("tool", obj{"phase": "result", "toolCallId": strconv.Itoa(i), "result": large}))
 		}
 		b := s.Prepare(evs...)
 		if n := len(b.Op().Item.Bytes("ev")); n > 300<<10 {
@@ -180,7 +185,8 @@ func TestS4_RowOfManyLargeEventsFitsTheStore(t *testing.T) {
 
 func TestS4_LargerFramesWhereTheTransportTakesThem(t *testing.T) {
 	t.Parallel()
-	inWorld(t, func(c *stream.Config) { c.MaxFrame = 1 << 20 }, func(t *testing.T, w *world) {
+	inWorld(t, func(c *stream.Config) { c.MaxFrame = 1 << 20 }, func(w *world) {
+		t := w.t
 		a := w.connect("a", tenant, stream.CapTools)
 		s := w.open(info("a"))
 		text := strings.Repeat("x", 500<<10)
@@ -202,7 +208,8 @@ func TestF30g_NumbersWithoutGapOrInversionAtRandomLatency(t *testing.T) {
 	t.Parallel()
 	r := seeded(t)
 	for _, several := range []bool{false, true} {
-		inWorld(t, func(c *stream.Config) { c.TailWindow = time.Hour }, func(t *testing.T, w *world) {
+		inWorld(t, func(c *stream.Config) { c.TailWindow = time.Hour }, func(w *world) {
+			t := w.t
 			a, b := w.connect("a", tenant, stream.CapTools), w.connect("b", tenant, stream.CapTools)
 			if several {
 				w.subscribe("b", sessKey)
@@ -216,7 +223,7 @@ func TestF30g_NumbersWithoutGapOrInversionAtRandomLatency(t *testing.T) {
 			for i := range 400 {
 				switch r.IntN(8) {
 				case 0:
-					batch := s.Prepare(toolStart(fmt.Sprint(i)))
+					batch := s.Prepare(toolStart(strconv.Itoa(i)))
 					must = append(must, batch.First())
 					w.commit(batch)
 				case 1:
@@ -261,7 +268,8 @@ func TestS3_WhateverFails(t *testing.T) {
 	t.Parallel()
 	for range 10 {
 		r := seeded(t)
-		inWorld(t, func(c *stream.Config) { c.TailWindow = time.Hour }, func(t *testing.T, w *world) {
+		inWorld(t, func(c *stream.Config) { c.TailWindow = time.Hour }, func(w *world) {
+			t := w.t
 			a, b := w.connect("a", tenant, stream.CapTools), w.connect("b", tenant, stream.CapTools)
 			c := w.connect("c", tenant)
 			w.subscribe("b", sessKey)
@@ -305,7 +313,7 @@ func TestS3_WhateverFails(t *testing.T) {
 				if text != "" {
 					said = append(said, text)
 				}
-				w.commit(s.Prepare(stream.EndMessage(), toolStart(fmt.Sprint(tools))))
+				w.commit(s.Prepare(stream.EndMessage(), toolStart(strconv.Itoa(tools))))
 				tools++
 			}
 			w.commit(s.Prepare(finished, final("x")))
@@ -352,7 +360,8 @@ func TestBudget_FastLongText(t *testing.T) {
 	for _, form := range []string{"agent", "chat"} {
 		t.Run(form, func(t *testing.T) {
 			t.Parallel()
-			inWorld(t, nil, func(t *testing.T, w *world) {
+			inWorld(t, nil, func(w *world) {
+				t := w.t
 				a := w.connect("a", tenant)
 				i := info("a")
 				i.OriginUsesChat = form == "chat"

@@ -16,7 +16,8 @@ import (
 
 func TestS5_NewSubscriberGetsTheWholeTextWithTheNextDelta(t *testing.T) {
 	t.Parallel()
-	inWorld(t, nil, func(t *testing.T, w *world) {
+	inWorld(t, nil, func(w *world) {
+		t := w.t
 		a := w.connect("a", tenant)
 		s := w.open(info("a"))
 		s.Text("one ")
@@ -54,7 +55,8 @@ func TestS5_NewSubscriberGetsTheWholeTextWithTheNextDelta(t *testing.T) {
 
 func TestS6_WhoGetsWhat(t *testing.T) {
 	t.Parallel()
-	inWorld(t, nil, func(t *testing.T, w *world) {
+	inWorld(t, nil, func(w *world) {
+		t := w.t
 		origin := w.connect("origin", tenant, stream.CapTools)
 		plain := w.connect("plain", tenant) // subscribed, without the capability
 		w.subscribe("plain", sessKey)
@@ -103,7 +105,8 @@ func TestS6_WhoGetsWhat(t *testing.T) {
 
 func TestS6_ChatSendGetsChatDeltas(t *testing.T) {
 	t.Parallel()
-	inWorld(t, nil, func(t *testing.T, w *world) {
+	inWorld(t, nil, func(w *world) {
+		t := w.t
 		c := w.connect("c", tenant)
 		i := info("c")
 		i.OriginUsesChat = true
@@ -117,7 +120,8 @@ func TestS6_ChatSendGetsChatDeltas(t *testing.T) {
 
 func TestS6_OriginOfAnotherTenantGetsNothing(t *testing.T) {
 	t.Parallel()
-	inWorld(t, nil, func(t *testing.T, w *world) {
+	inWorld(t, nil, func(w *world) {
+		t := w.t
 		x := w.connect("x", "other")
 		s := w.open(info("x"))
 		w.commit(s.Prepare(started))
@@ -147,7 +151,8 @@ func TestS6_WhatIsSaidBeforeTheRecipientsAreKnownReachesThem(t *testing.T) {
 			conns, _ := c.Connections.(*connection.Service)
 			f = &troubled{conns, failures}
 			c.Connections = f
-		}, func(t *testing.T, w *world) {
+		}, func(w *world) {
+			t := w.t
 			a, c := w.connect("a", tenant), w.connect("c", tenant)
 			w.subscribe("c", sessKey)
 			s, err := w.svc.Open(t.Context(), info("a"), 1)
@@ -174,7 +179,8 @@ func TestS6_WhatIsSaidBeforeTheRecipientsAreKnownReachesThem(t *testing.T) {
 
 func TestS6_StreamWithoutListenersSpendsNoNumbers(t *testing.T) {
 	t.Parallel()
-	inWorld(t, nil, func(t *testing.T, w *world) {
+	inWorld(t, nil, func(w *world) {
+		t := w.t
 		s := w.open(info(""))
 		for range 100 {
 			s.Text("x")
@@ -195,7 +201,8 @@ func TestS6_StreamWithoutListenersSpendsNoNumbers(t *testing.T) {
 
 func TestReplace_TakesBackWhatWasSaid(t *testing.T) {
 	t.Parallel()
-	inWorld(t, nil, func(t *testing.T, w *world) {
+	inWorld(t, nil, func(w *world) {
+		t := w.t
 		a, c := w.connect("a", tenant), w.connect("c", tenant)
 		w.subscribe("c", sessKey)
 		s := w.open(info("a"))
@@ -227,7 +234,8 @@ func TestReplace_TakesBackWhatWasSaid(t *testing.T) {
 
 func TestOpen_RefusesARunWithoutAName(t *testing.T) {
 	t.Parallel()
-	inWorld(t, nil, func(t *testing.T, w *world) {
+	inWorld(t, nil, func(w *world) {
+		t := w.t
 		for _, i := range []stream.Info{{}, {RunID: "r", SessionKey: "k"}} {
 			if _, err := w.svc.Open(t.Context(), i, 1); err == nil {
 				t.Errorf("%+v was taken", i)
@@ -247,7 +255,8 @@ func TestOpen_RefusesARunWithoutAName(t *testing.T) {
 
 func TestS2_PushLoggedSaysWhatIsUnsent(t *testing.T) {
 	t.Parallel()
-	inWorld(t, nil, func(t *testing.T, w *world) {
+	inWorld(t, nil, func(w *world) {
+		t := w.t
 		s := w.open(info(""))
 		w.commit(s.Prepare(finished, final("x")))
 		s.Close(t.Context())

@@ -20,7 +20,8 @@ func pause(d time.Duration) {
 
 func TestS3_FirstDeltaGoesAtOnceLaterOnesPaced(t *testing.T) {
 	t.Parallel()
-	inWorld(t, nil, func(t *testing.T, w *world) {
+	inWorld(t, nil, func(w *world) {
+		t := w.t
 		a := w.connect("a", tenant)
 		s := w.open(info("a"))
 		begin := time.Now()
@@ -47,7 +48,8 @@ func TestS3_FirstDeltaGoesAtOnceLaterOnesPaced(t *testing.T) {
 
 func TestS3_EveryMessageBeginsAtOnce(t *testing.T) {
 	t.Parallel()
-	inWorld(t, nil, func(t *testing.T, w *world) {
+	inWorld(t, nil, func(w *world) {
+		t := w.t
 		a := w.connect("a", tenant)
 		s := w.open(info("a"))
 		s.Thinking("a thought")
@@ -65,7 +67,8 @@ func TestS3_EveryMessageBeginsAtOnce(t *testing.T) {
 
 func TestS3_DeltasGatherWhileAPostIsInFlight(t *testing.T) {
 	t.Parallel()
-	inWorld(t, func(c *stream.Config) { c.Pacing = -1 }, func(t *testing.T, w *world) {
+	inWorld(t, func(c *stream.Config) { c.Pacing = -1 }, func(w *world) {
+		t := w.t
 		a := w.connect("a", tenant)
 		w.wire.latency = func(string) time.Duration { return time.Second }
 		s := w.open(info("a"))
@@ -83,7 +86,8 @@ func TestS3_DeltasGatherWhileAPostIsInFlight(t *testing.T) {
 
 func TestS3_SlowConnectionDelaysNoOther(t *testing.T) {
 	t.Parallel()
-	inWorld(t, nil, func(t *testing.T, w *world) {
+	inWorld(t, nil, func(w *world) {
+		t := w.t
 		fast, slow := w.connect("fast", tenant), w.connect("slow", tenant)
 		w.subscribe("slow", sessKey)
 		w.wire.latency = func(id string) time.Duration {
@@ -116,7 +120,8 @@ func TestS3_SlowConnectionDelaysNoOther(t *testing.T) {
 
 func TestF30d_GoneConnectionIsRemovedOnceAndTheRunGoesOn(t *testing.T) {
 	t.Parallel()
-	inWorld(t, nil, func(t *testing.T, w *world) {
+	inWorld(t, nil, func(w *world) {
+		t := w.t
 		a, b := w.connect("a", tenant, stream.CapTools), w.connect("b", tenant, stream.CapTools)
 		w.subscribe("b", sessKey)
 		w.wire.fault = func(id string, n int, _ []byte) (error, bool) {
@@ -171,7 +176,8 @@ func TestS3_FailedDeltaIsFollowedByOneThatReplaces(t *testing.T) {
 	for name, f := range faults {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			inWorld(t, nil, func(t *testing.T, w *world) {
+			inWorld(t, nil, func(w *world) {
+				t := w.t
 				a, c := w.connect("a", tenant), w.connect("c", tenant)
 				w.subscribe("c", sessKey)
 				w.wire.fault = failing(2, f.err, f.delivered)
@@ -199,7 +205,8 @@ func TestS3_FailedDeltaIsFollowedByOneThatReplaces(t *testing.T) {
 
 func TestS3_RetryKeepsItsNumber(t *testing.T) {
 	t.Parallel()
-	inWorld(t, nil, func(t *testing.T, w *world) {
+	inWorld(t, nil, func(w *world) {
+		t := w.t
 		a := w.connect("a", tenant, stream.CapTools)
 		w.wire.fault = func(_ string, n int, _ []byte) (error, bool) { return push.ErrFailed, n == 2 || n == 4 }
 		w.wire.fault = func(_ string, n int, _ []byte) (error, bool) {
@@ -222,7 +229,8 @@ func TestS3_RetryKeepsItsNumber(t *testing.T) {
 
 func TestS3_BacksOffFromAConnectionThatFails(t *testing.T) {
 	t.Parallel()
-	inWorld(t, nil, func(t *testing.T, w *world) {
+	inWorld(t, nil, func(w *world) {
+		t := w.t
 		a := w.connect("a", tenant)
 		w.wire.fault = func(string, int, []byte) (error, bool) { return push.ErrThrottled, false }
 		s := w.open(info("a"))
@@ -241,7 +249,8 @@ func TestS3_BacksOffFromAConnectionThatFails(t *testing.T) {
 
 func TestS3_WhatIsUnsentIsReturned(t *testing.T) {
 	t.Parallel()
-	inWorld(t, nil, func(t *testing.T, w *world) {
+	inWorld(t, nil, func(w *world) {
+		t := w.t
 		a := w.connect("a", tenant)
 		b := w.connect("b", tenant)
 		w.subscribe("b", sessKey)
@@ -284,7 +293,8 @@ func TestS3_WhatIsUnsentIsReturned(t *testing.T) {
 
 func TestF4_NothingIsPushedAfterStop(t *testing.T) {
 	t.Parallel()
-	inWorld(t, nil, func(t *testing.T, w *world) {
+	inWorld(t, nil, func(w *world) {
+		t := w.t
 		a := w.connect("a", tenant)
 		w.wire.latency = func(string) time.Duration { return time.Second }
 		s := w.open(info("a"))
@@ -314,7 +324,8 @@ func TestF4_NothingIsPushedAfterStop(t *testing.T) {
 
 func TestC3_NothingIsPostedWhileTheClaimIsNotTrusted(t *testing.T) {
 	t.Parallel()
-	inWorld(t, nil, func(t *testing.T, w *world) {
+	inWorld(t, nil, func(w *world) {
+		t := w.t
 		a := w.connect("a", tenant)
 		trusted := make(chan bool, 1)
 		trusted <- false
@@ -344,7 +355,8 @@ func TestC3_NothingIsPostedWhileTheClaimIsNotTrusted(t *testing.T) {
 
 func TestR1_DrainWaitsTwoSecondsThenDropsDeltas(t *testing.T) {
 	t.Parallel()
-	inWorld(t, nil, func(t *testing.T, w *world) {
+	inWorld(t, nil, func(w *world) {
+		t := w.t
 		a := w.connect("a", tenant)
 		fail := true
 		w.wire.fault = func(string, int, []byte) (error, bool) {
@@ -375,7 +387,8 @@ func TestR1_DrainWaitsTwoSecondsThenDropsDeltas(t *testing.T) {
 
 func TestR1_DrainOfAnIdleStreamTakesNoTime(t *testing.T) {
 	t.Parallel()
-	inWorld(t, nil, func(t *testing.T, w *world) {
+	inWorld(t, nil, func(w *world) {
+		t := w.t
 		a := w.connect("a", tenant)
 		s := w.open(info("a"))
 		s.Text("one")

@@ -3,7 +3,6 @@ package stream
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"time"
 
 	"laneway/shared/clock"
@@ -217,7 +216,6 @@ func classify(err error) outcome {
 // serve is the worker of a recipient. It ends when the stream does or the
 // connection is gone.
 func (s *Stream) serve(r *recipient) {
-	defer s.workers.Done()
 	for {
 		frame, done := s.next(r)
 		if frame == nil {
@@ -324,7 +322,7 @@ func (s *Stream) forget(r *recipient) {
 	ctx, cancel := context.WithTimeout(s.ctx, s.c.PostTimeout)
 	defer cancel()
 	if err := s.c.Connections.Close(ctx, r.id); err != nil {
-		s.c.Logger.Warn("connection that is gone was not removed", slog.Any("error", err), "connection", r.id)
+		s.c.Logger.Warn("connection that is gone was not removed", "error", err, "connection", r.id)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -3,7 +3,6 @@ package stream
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"math/rand/v2"
 	"time"
 
@@ -22,7 +21,7 @@ func (s *Stream) resolve() {
 	defer close(s.ready)
 	subscribers, origin, err := s.lookup()
 	if err != nil {
-		s.c.Logger.Warn("subscribers unknown", slog.Any("error", err), "run", s.info.Ref.Run)
+		s.c.Logger.Warn("subscribers unknown", "error", err, "run", s.info.Ref.Run)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -56,11 +55,7 @@ func (s *Stream) resolve() {
 // each answer some milliseconds.
 func (s *Stream) lookup() (subscribers []connection.Subscriber, origin *connection.Subscriber, err error) {
 	found := make(chan *connection.Subscriber, 1)
-	s.workers.Add(1)
-	go func() {
-		defer s.workers.Done()
-		found <- s.origin()
-	}()
+	s.workers.Go(func() { found <- s.origin() })
 	for try := 1; ; try++ {
 		subscribers, err = s.c.Connections.Subscribers(s.ctx, s.info.Ref.Tenant, s.info.SessionKey)
 		if err == nil || try == maxLookups {
@@ -122,8 +117,7 @@ func (s *Stream) add(id string, target push.Target, set func(*recipient)) *recip
 	}
 	set(r)
 	s.recipients = append(s.recipients, r)
-	s.workers.Add(1)
-	go s.serve(r)
+	s.workers.Go(func() { s.serve(r) })
 	return r
 }
 

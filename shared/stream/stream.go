@@ -20,7 +20,7 @@ type Stream struct {
 	log    *frames // for what the log keeps, whatever MaxFrame is
 	idBase string
 
-	ctx     context.Context // of posts
+	ctx     context.Context //nolint:containedctx // of posts: the stream is what they belong to
 	cancel  context.CancelFunc
 	done    chan struct{} // closed when the workers must end
 	workers sync.WaitGroup
@@ -54,7 +54,7 @@ func (s *Service) Open(ctx context.Context, info Info, first int64) (*Stream, er
 		return nil, errors.New("stream: Open needs a run, its session and a number from 1")
 	}
 	st := s.open(ctx, info, first)
-	st.start()
+	st.workers.Go(st.resolve)
 	return st, nil
 }
 
@@ -71,15 +71,6 @@ func (s *Service) open(ctx context.Context, info Info, first int64) *Stream {
 	st.text.begin(st.idBase)
 	st.ctx, st.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	return st
-}
-
-// start finds out who listens.
-func (s *Stream) start() {
-	s.workers.Add(1)
-	go func() {
-		defer s.workers.Done()
-		s.resolve()
-	}()
 }
 
 // BeginMessage begins a new assistant message: its text starts over, under a new

@@ -31,7 +31,8 @@ func turn(w *world, s *stream.Stream) {
 
 func TestS1_OneSequenceOverAllStreams(t *testing.T) {
 	t.Parallel()
-	inWorld(t, nil, func(t *testing.T, w *world) {
+	inWorld(t, nil, func(w *world) {
+		t := w.t
 		a := w.connect("a", tenant, stream.CapTools)
 		s := w.open(info("a"))
 		turn(w, s)
@@ -61,7 +62,8 @@ func TestS1_OneSequenceOverAllStreams(t *testing.T) {
 
 func TestS1_BothFormsOfADeltaShareItsNumber(t *testing.T) {
 	t.Parallel()
-	inWorld(t, nil, func(t *testing.T, w *world) {
+	inWorld(t, nil, func(w *world) {
+		t := w.t
 		a, c := w.connect("a", tenant, stream.CapTools), w.connect("c", tenant)
 		w.subscribe("c", sessKey)
 		s := w.open(info("a"))
@@ -80,7 +82,8 @@ func TestS1_BothFormsOfADeltaShareItsNumber(t *testing.T) {
 
 func TestS1_NumbersItemsAndTextGoOnOverAttempts(t *testing.T) {
 	t.Parallel()
-	inWorld(t, nil, func(t *testing.T, w *world) {
+	inWorld(t, nil, func(w *world) {
+		t := w.t
 		a, c := w.connect("a", tenant, stream.CapTools), w.connect("c", tenant)
 		w.subscribe("c", sessKey)
 		s := w.open(info("a"))
@@ -116,7 +119,8 @@ func TestS1_NumbersItemsAndTextGoOnOverAttempts(t *testing.T) {
 
 func TestS2_NothingIsPushedBeforeItsCommit(t *testing.T) {
 	t.Parallel()
-	inWorld(t, nil, func(t *testing.T, w *world) {
+	inWorld(t, nil, func(w *world) {
+		t := w.t
 		a := w.connect("a", tenant, stream.CapTools)
 		s := w.open(info("a"))
 		s.Text("hello")
@@ -140,7 +144,8 @@ func TestS2_NothingIsPushedBeforeItsCommit(t *testing.T) {
 
 func TestS2_DroppedEventsLeaveNoTraceAndLoseNoText(t *testing.T) {
 	t.Parallel()
-	inWorld(t, nil, func(t *testing.T, w *world) {
+	inWorld(t, nil, func(w *world) {
+		t := w.t
 		a, c := w.connect("a", tenant, stream.CapTools), w.connect("c", tenant)
 		w.subscribe("c", sessKey)
 		s := w.open(info("a"))
@@ -167,7 +172,8 @@ func TestS2_DroppedEventsLeaveNoTraceAndLoseNoText(t *testing.T) {
 
 func TestS2_TheLogHasWhatWasCommitted(t *testing.T) {
 	t.Parallel()
-	inWorld(t, nil, func(t *testing.T, w *world) {
+	inWorld(t, nil, func(w *world) {
+		t := w.t
 		a := w.connect("a", tenant, stream.CapTools)
 		s := w.open(info("a"))
 		turn(w, s)
@@ -209,7 +215,8 @@ func TestS2_TheLogHasWhatWasCommitted(t *testing.T) {
 
 func TestS2_LoggedEventsArePushedAgain(t *testing.T) {
 	t.Parallel()
-	inWorld(t, nil, func(t *testing.T, w *world) {
+	inWorld(t, nil, func(w *world) {
+		t := w.t
 		w.connect("a", tenant, stream.CapTools)
 		s := w.open(info("a"))
 		turn(w, s)

@@ -40,7 +40,7 @@ func seeded(t *testing.T) *rand.Rand {
 			t.Logf("seed %d", seed)
 		}
 	})
-	return rand.New(&shared{src: rand.NewPCG(seed, 1)}) //nolint:gosec // no secret is made of it
+	return rand.New(&shared{src: rand.NewPCG(seed, 1)})
 }
 
 // shared is a source for a test and the wire of its world.
@@ -66,32 +66,32 @@ type world struct {
 }
 
 // inWorld runs a test in a bubble.
-func inWorld(t *testing.T, set func(*stream.Config), f func(t *testing.T, w *world)) {
+func inWorld(t *testing.T, set func(*stream.Config), f func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, set)
 		defer w.store.Close()
-		f(t, w)
+		f(w)
 	})
 }
 
-func newWorld(t testing.TB, set func(*stream.Config)) *world {
-	t.Helper()
-	store, err := bolt.Open(bolt.Config{Path: filepath.Join(t.TempDir(), "db"), NoSync: true})
+func newWorld(tb testing.TB, set func(*stream.Config)) *world {
+	tb.Helper()
+	store, err := bolt.Open(bolt.Config{Path: filepath.Join(tb.TempDir(), "db"), NoSync: true})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	w := &world{
-		t: t, store: store,
+		t: tb, store: store,
 		conns: &connection.Service{Store: store, Clock: clock.System{}},
-		wire:  &wire{t: t, clients: map[string]*client{}},
+		wire:  &wire{t: tb, clients: map[string]*client{}},
 	}
 	c := stream.Config{Store: store, Poster: w.wire, Connections: w.conns, Clock: clock.System{}}
 	if set != nil {
 		set(&c)
 	}
 	if w.svc, err = stream.New(c); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return w
 }
