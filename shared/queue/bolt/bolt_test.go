@@ -204,6 +204,41 @@ func TestATimerIsNotEarlyAfterARestart(t *testing.T) {
 	})
 }
 
+func TestATimerThatIsDoneLeavesTheDisk(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := open(t, Config{})
+		stop := run(t, q, nil, func(context.Context, queue.Message) error { return nil })
+		after := func(d time.Duration) {
+			t.Helper()
+			if err := q.After(t.Context(), d, []byte("x")); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+		}
+		after(0)
+		after(queue.MaxDelay) // the removal of the first rides with it
+		if n := timersOnDisk(t, q); n != 1 {
+			t.Errorf("%d on disk after the next write, want 1", n)
+		}
+		after(0)
+		advance(cleanAfter)
+		synctest.Wait()
+		if n := timersOnDisk(t, q); n != 1 {
+			t.Errorf("%d on disk after a moment without writes, want 1", n)
+		}
+		after(0)
+		stop()
+		if err := q.flush(t.Context()); err != nil { // as Close does
+			t.Error(err)
+		}
+		if n := timersOnDisk(t, q); n != 1 {
+			t.Errorf("%d on disk at the end, want 1", n)
+		}
+		closeQueue(t, q)
+	})
+}
+
 func TestFailedTimerComesAgainThenIsADeadLetter(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
