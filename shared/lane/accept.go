@@ -20,6 +20,9 @@ type Call struct {
 	// microseconds; 0: no frame.
 	ConnectionID string
 	FrameAt      int64
+	// Rules say how the message queues where others are at work or wait; nil: it is a
+	// run of its own right, in lane order. They are asked for only then.
+	Rules func(context.Context) (Rules, error)
 	// Accepted, if set, is called once when a new run is in the tables, before its
 	// wake-up is sent.
 	Accepted func(run.Status)
@@ -59,7 +62,24 @@ func (s *Service) Accept(ctx context.Context, c Call) (Accepted, error) {
 		if known && len(m.Pending) >= session.MaxPending {
 			return s.full(ctx, c, ref)
 		}
-		ops, err := s.acceptOps(ref, m, known, &c)
+		q, err := s.queueing(ctx, &c, m, known)
+		if err != nil {
+			return Accepted{}, s.unlessKnown(ctx, &c, err)
+		}
+		if q != nil && q.rules.Mode == Steer && q.notSteered == "" {
+			if acc, steered, err := s.steerInto(ctx, c, m); steered || err != nil {
+				return acc, err
+			}
+			st.State, st.Into = run.Pending, ""
+			if m, err = session.LoadMeta(ctx, s.Store, ref); err != nil {
+				return Accepted{}, err
+			}
+			known = true
+			if q, err = s.queueing(ctx, &c, m, known); err != nil {
+				return Accepted{}, s.unlessKnown(ctx, &c, err)
+			}
+		}
+		ops, err := s.acceptOps(ref, m, known, &c, q)
 		if err != nil {
 			return Accepted{}, err
 		}
@@ -72,8 +92,13 @@ func (s *Service) Accept(ctx context.Context, c Call) (Accepted, error) {
 			return s.accepted(ctx, c, ref)
 		case failed && ce.Op == 0 && ce.Found != nil:
 			return s.known(ctx, c, ref, *ce.Found)
-		case failed:
+		case failed && ce.Op == 1:
 			m, known = session.DecodeMeta(ref, ce.Found), true
+		case failed: // a message that was to be dropped is not where it was
+			if m, err = session.LoadMeta(ctx, s.Store, ref); err != nil {
+				return Accepted{}, err
+			}
+			known = true
 		default:
 			return Accepted{}, err
 		}
@@ -83,12 +108,18 @@ func (s *Service) Accept(ctx context.Context, c Call) (Accepted, error) {
 
 // acceptOps is the transaction of A1 against a picture of META, which may be a
 // guess: the conditions decide.
-func (s *Service) acceptOps(ref session.Ref, m session.Meta, known bool, c *Call) ([]table.Op, error) {
+func (s *Service) acceptOps(ref session.Ref, m session.Meta, known bool, c *Call, q *queued) ([]table.Op, error) {
 	st := &c.Run
 	st.Seq = m.Seq + 1
 	st.Disposition = run.Disposition{Kind: "started"}
 	if n := len(m.Pending); m.Active != "" || n > 0 {
 		st.Disposition = run.Disposition{Kind: "queued", Position: n + 1}
+	}
+	entry := session.Pending{Seq: st.Seq, Lane: st.Lane, Run: st.Ref.Run}
+	if q != nil {
+		entry.Mode = q.pendingMode()
+		st.Input.QueueMode, st.Disposition.Reason = q.rules.Mode, q.notSteered
+		st.Disposition.Position -= len(q.victims)
 	}
 	item, err := st.Item()
 	if err != nil {
@@ -103,7 +134,6 @@ func (s *Service) acceptOps(ref session.Ref, m session.Meta, known bool, c *Call
 			{Path: table.P(session.AttrActiveSK), Value: ref.PK()},
 		},
 	}
-	entry := session.PendingValue(st.Lane, st.Ref.Run)
 	var more []table.Op
 	if m.Exists() {
 		up.If = table.All(table.Equal(table.P(session.AttrSeq), m.Seq),
@@ -122,13 +152,20 @@ func (s *Service) acceptOps(ref session.Ref, m session.Meta, known bool, c *Call
 			}
 		}
 		up.If = table.All(up.If, c.notOvertaken())
-		up.Set = append(up.Set, table.SetOp{Path: table.P(session.AttrPending, session.PendingMember(st.Seq)), Value: entry})
+		up.Set = append(up.Set, table.SetOp{Path: table.P(session.AttrPending, session.PendingMember(st.Seq)), Value: entry.Value()})
 		up.Add = []table.AddOp{{Path: table.P(session.AttrPendingN), N: 1}}
+		if q != nil {
+			dropped, err := s.overflow(&up, m, st, q)
+			if err != nil {
+				return nil, err
+			}
+			more = append(more, dropped...)
+		}
 	} else {
 		sid := s.sessionID(c)
 		up.If = table.NotExists()
 		up.Set = append(up.Set,
-			table.SetOp{Path: table.P(session.AttrPending), Value: table.Map{session.PendingMember(st.Seq): entry}},
+			table.SetOp{Path: table.P(session.AttrPending), Value: table.Map{session.PendingMember(st.Seq): entry.Value()}},
 			table.SetOp{Path: table.P(session.AttrPendingN), Value: int64(1)},
 			table.SetOp{Path: table.P(session.AttrStops), Value: table.Map{}},
 			table.SetOp{Path: table.P(session.AttrSessionID), Value: sid},

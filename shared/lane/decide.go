@@ -17,6 +17,7 @@ const (
 	Forward                   // the next run is of another lane: wake it there
 	Resume                    // the active run's next attempt
 	Start                     // the pending run that is next
+	Wait                      // the message that is next is debounced: look again later
 )
 
 // Decision is an Action with what it is about.
@@ -24,6 +25,7 @@ type Decision struct {
 	Do   Action
 	Run  session.Pending // Start
 	Lane string          // Forward
+	For  time.Duration   // Wait
 }
 
 // Decide says what the receiver of a wake-up on a lane does about a session. It is
@@ -48,5 +50,18 @@ func Decide(m session.Meta, lane string, now time.Time, t claim.Times) Decision 
 	case p.Lane != lane:
 		return Decision{Do: Forward, Lane: p.Lane}
 	}
+	if wait := debounced(m, now); wait > 0 {
+		return Decision{Do: Wait, For: wait}
+	}
 	return Decision{Do: Start, Run: p}
+}
+
+// debounced is how long the message that is next still waits for others to come
+// (spec: runtime 2.6); 0: not at all. A run of its own right never does.
+func debounced(m session.Meta, now time.Time) time.Duration {
+	p, ok := m.Lowest()
+	if !ok || p.Mode == "" || m.Active != "" {
+		return 0
+	}
+	return max(m.Debounce.Sub(now), 0)
 }

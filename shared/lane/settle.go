@@ -86,7 +86,7 @@ func (s *Service) settled(ctx context.Context, ref session.Ref, done []string, l
 		}
 		now := s.Clock.Now()
 		if !later && m.WorkLeft(now, s.Times.Slack, done...) {
-			if err := s.Nudge(ctx, m, "settled", sender+"/"+strconv.Itoa(try)); err != nil {
+			if err := s.wakeNext(ctx, m, now, sender+"/"+strconv.Itoa(try), done); err != nil {
 				return err
 			}
 		}
@@ -100,6 +100,20 @@ func (s *Service) settled(ctx context.Context, ref session.Ref, done []string, l
 		}
 		return err
 	}
+}
+
+// wakeNext sends the wake-up for what is left: at once, or when the debounce of the
+// message that is next is over.
+func (s *Service) wakeNext(ctx context.Context, m session.Meta, now time.Time, sender string, done []string) error {
+	for _, u := range m.Unsettled {
+		if !slices.Contains(done, u) {
+			return s.Nudge(ctx, m, "settled", sender)
+		}
+	}
+	if wait := debounced(m, now); wait > 0 && len(m.Cut()) == 0 {
+		return s.NudgeLater(ctx, m, wait, "debounce")
+	}
+	return s.Nudge(ctx, m, "settled", sender)
 }
 
 // takeOff is the update that removes runs from the unsettled ones; some is false
@@ -161,7 +175,7 @@ func (s *Service) endPending(ctx context.Context, ref session.Ref, p session.Pen
 	err = s.write(ctx,
 		table.Op{
 			Kind: table.Update, Key: ref.MetaKey(),
-			If:     table.Equal(member, session.PendingValue(p.Lane, p.Run)),
+			If:     table.Equal(member, p.Value()),
 			Add:    []table.AddOp{{Path: table.P(session.AttrPendingN), N: -1}},
 			AddTo:  []table.MemberOp{{Attr: session.AttrUnsettled, Members: table.Set{p.Run}}},
 			Remove: []table.Path{member},

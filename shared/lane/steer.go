@@ -38,6 +38,13 @@ func (s *Service) Steer(ctx context.Context, c Call) (acc Accepted, steered bool
 	if err != nil {
 		return Accepted{}, false, err
 	}
+	return s.steerInto(ctx, c, m)
+}
+
+// steerInto is Steer from a picture of the session.
+func (s *Service) steerInto(ctx context.Context, c Call, m session.Meta) (acc Accepted, steered bool, err error) {
+	st, ref := &c.Run, m.Ref
+	st.State = run.Steered
 	for range 2 * session.MaxPending {
 		if m.Active == "" || m.Marked() || len(m.Pending) > 0 || c.overtaken(m) {
 			return Accepted{}, false, nil

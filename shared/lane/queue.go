@@ -1,0 +1,255 @@
+package lane
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"laneway/shared/run"
+	"laneway/shared/session"
+	"laneway/shared/table"
+)
+
+// The queue modes: what becomes of a message that comes while a run is at work.
+const (
+	Steer     = "steer"     // into the running turn, at its next boundary
+	Followup  = "followup"  // a turn of its own, later
+	Collect   = "collect"   // with others that wait, one turn
+	Interrupt = "interrupt" // ends what runs and waits
+)
+
+// The policies for a message that finds the queue full.
+const (
+	DropNew       = "new"       // it is refused
+	DropOld       = "old"       // the oldest go
+	DropSummarize = "summarize" // the oldest become lines of a summary, which is a turn
+)
+
+// Rules are the settings of a session's queue (spec: runtime 2.2).
+type Rules struct {
+	Mode     string
+	Debounce int64 // ms
+	Cap      int   // messages that wait
+	Drop     string
+}
+
+// DefaultRules hold where nobody says otherwise.
+var DefaultRules = Rules{Mode: Steer, Debounce: 500, Cap: 20, Drop: DropSummarize}
+
+// ErrQueueCap is a message that found the queue full under DropNew, or with nothing
+// in it that may be dropped. Nothing of it is stored.
+var ErrQueueCap = errors.New("lane: the queue of this session is full")
+
+// SummaryPrefix begins the ids of overflow summaries.
+const SummaryPrefix = "followup-overflow:"
+
+// queued is how a message queues, decided against one picture of the session.
+type queued struct {
+	rules      Rules
+	notSteered string // why a message in steer mode waits instead
+	victims    []session.Pending
+	records    []run.Status     // of the victims
+	summary    *session.Pending // the summary that waits already
+	sumRecord  run.Status
+}
+
+// pendingMode is the mode in the pending list: a message that was not steered waits
+// as a follow-up.
+func (q *queued) pendingMode() string {
+	if q.rules.Mode == Collect {
+		return Collect
+	}
+	return Followup
+}
+
+// queueing decides how a message queues; nil where it does not: nobody is at work,
+// or it is a run of its own right. ErrQueueCap: it is refused.
+func (s *Service) queueing(ctx context.Context, c *Call, m session.Meta, known bool) (*queued, error) {
+	if c.Rules == nil || !known || c.Interrupt || m.Active == "" && len(m.Pending) == 0 {
+		return nil, nil
+	}
+	rules, err := c.Rules(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if rules.Mode == Interrupt {
+		c.Interrupt = true
+		return nil, nil
+	}
+	q := &queued{rules: rules}
+	if rules.Mode == Steer {
+		switch {
+		case len(m.Pending) > 0:
+			q.notSteered = "backlog" // nothing overtakes what waits
+		case m.Active == "" || m.Marked():
+			q.notSteered = "run-ending"
+		default:
+			return q, nil
+		}
+	}
+	return q, s.chooseVictims(ctx, m, q)
+}
+
+// chooseVictims says which messages make room: the oldest that wait and are neither
+// runs of their own right nor a summary.
+func (s *Service) chooseVictims(ctx context.Context, m session.Meta, q *queued) error {
+	var waiting []session.Pending
+	for _, p := range m.Pending {
+		if p.Seq <= m.Cutoff || p.Mode == "" {
+			continue
+		}
+		if strings.HasPrefix(p.Run, SummaryPrefix) {
+			q.summary = &p
+			continue
+		}
+		waiting = append(waiting, p)
+	}
+	n := len(waiting) - max(q.rules.Cap, 1) + 1
+	if n <= 0 {
+		return nil
+	}
+	if q.rules.Drop == DropNew || n > len(waiting) {
+		return ErrQueueCap
+	}
+	q.victims = waiting[:n]
+	for _, p := range q.victims {
+		st, err := run.Load(ctx, s.Store, run.Ref{Tenant: m.Tenant, Run: p.Run})
+		if err != nil {
+			return err
+		}
+		q.records = append(q.records, st)
+	}
+	if q.summary == nil || q.rules.Drop != DropSummarize {
+		return nil
+	}
+	var err error
+	q.sumRecord, err = run.Load(ctx, s.Store, run.Ref{Tenant: m.Tenant, Run: q.summary.Run})
+	return err
+}
+
+// overflow adds to an accept what becomes of the messages that make room for it, and
+// the debounce that every arrival begins anew.
+func (s *Service) overflow(up *table.Op, m session.Meta, st *run.Status, q *queued) ([]table.Op, error) {
+	up.Set = append(up.Set, table.SetOp{Path: table.P(session.AttrDebounce), Value: st.AcceptedAt + q.rules.Debounce})
+	if len(q.victims) == 0 {
+		return nil, nil
+	}
+	up.Add = []table.AddOp{{Path: table.P(session.AttrPendingN), N: 1 - int64(len(q.victims))}}
+	summarize := q.rules.Drop == DropSummarize
+	keep := session.PendingMember(q.victims[0].Seq)
+	for _, p := range q.victims {
+		member := session.PendingMember(p.Seq)
+		up.If = table.All(up.If, table.Equal(table.P(session.AttrPending, member), p.Value()))
+		if summarize && q.summary == nil && member == keep {
+			continue // the summary takes its place
+		}
+		up.Remove = append(up.Remove, table.P(session.AttrPending, member))
+	}
+	if !summarize {
+		return s.dropOps(up, q, st.AcceptedAt)
+	}
+	return s.summaryOps(up, st, q)
+}
+
+// dropOps ends the victims: their ids are terminal, so that nobody waits for them.
+func (s *Service) dropOps(up *table.Op, q *queued, at int64) ([]table.Op, error) {
+	out := &run.Outcome{Kind: run.Aborted, StopReason: "queue_overflow", TimeoutPhase: "queue"}
+	body, err := json.Marshal(out)
+	if err != nil {
+		return nil, err
+	}
+	disp, err := json.Marshal(run.Disposition{Kind: "dropped", Reason: "queue_overflow"})
+	if err != nil {
+		return nil, err
+	}
+	var ops []table.Op
+	var ended table.Set
+	for _, v := range q.records {
+		ended = append(ended, v.Ref.Run)
+		ops = append(ops, table.Op{
+			Kind: table.Update, Key: v.StatusKey(), If: table.Equal(table.P(run.AttrState), string(run.Pending)),
+			Set: []table.SetOp{
+				{Path: table.P(run.AttrState), Value: string(run.Ended)},
+				{Path: table.P(run.AttrOutcome), Value: body},
+				{Path: table.P(run.AttrDisposition), Value: disp},
+				{Path: table.P(run.AttrEnded), Value: at},
+				{Path: table.P(table.TTLAttr), Value: at/1000 + int64(run.Keep.Seconds())},
+			},
+		})
+	}
+	up.AddTo = append(up.AddTo, table.MemberOp{Attr: session.AttrUnsettled, Members: ended})
+	return ops, nil
+}
+
+// summaryOps makes the victims lines of a summary, which is a run of its own in the
+// place of the oldest; their ids resolve to its end.
+func (s *Service) summaryOps(up *table.Op, st *run.Status, q *queued) ([]table.Op, error) {
+	sum := q.sumRecord
+	fresh := q.summary == nil
+	if fresh {
+		first := q.victims[0]
+		id := SummaryPrefix + s.NewID()
+		sum = run.Status{
+			Ref: run.RefOf(st.Tenant, id), RunID: id, SessionKey: st.SessionKey, AgentID: st.AgentID, Lane: first.Lane,
+			Method: st.Method, Seq: first.Seq, RequestHash: id, WriteID: st.WriteID, State: run.Pending, AcceptedAt: st.AcceptedAt,
+			Origin: st.Origin, Disposition: run.Disposition{Kind: "queued", Position: 1},
+			Input: run.Input{QueueMode: q.rules.Mode},
+		}
+		place := session.Pending{Seq: first.Seq, Lane: first.Lane, Run: sum.Ref.Run, Mode: q.pendingMode()}
+		up.Set = append(up.Set, table.SetOp{Path: table.P(session.AttrPending, session.PendingMember(first.Seq)), Value: place.Value()})
+		up.Add[0].N++
+	} else {
+		member := table.P(session.AttrPending, session.PendingMember(q.summary.Seq))
+		up.If = table.All(up.If, table.Equal(member, q.summary.Value()))
+	}
+	var ops []table.Op
+	disp, err := json.Marshal(run.Disposition{Kind: "summarised", RunID: sum.RunID})
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range q.records {
+		sum.Input.Overflow.Add(v, max(q.rules.Cap, 1))
+		ops = append(ops, table.Op{
+			Kind: table.Update, Key: v.StatusKey(), If: table.Equal(table.P(run.AttrState), string(run.Pending)),
+			Set: []table.SetOp{
+				{Path: table.P(run.AttrState), Value: string(run.Delivered)},
+				{Path: table.P(run.AttrInto), Value: sum.Ref.Run},
+				{Path: table.P(run.AttrDisposition), Value: disp},
+			},
+		})
+	}
+	sum.Input.Message = sum.Input.Overflow.Text()
+	if fresh {
+		item, err := sum.Item()
+		if err != nil {
+			return nil, err
+		}
+		return append(ops, table.Op{Kind: table.Put, Key: sum.StatusKey(), Item: item, If: table.NotExists()}), nil
+	}
+	in, err := json.Marshal(sum.Input)
+	if err != nil {
+		return nil, err
+	}
+	return append(ops, table.Op{
+		Kind: table.Update, Key: sum.StatusKey(), If: table.Equal(table.P(run.AttrState), string(run.Pending)),
+		Set: []table.SetOp{{Path: table.P("in"), Value: in}},
+	}), nil
+}
+
+// unlessKnown is the refusal of a message, or nil-safe conflict where its key is
+// known: a record decides before anything else (A3).
+func (s *Service) unlessKnown(ctx context.Context, c *Call, refusal error) error {
+	if !errors.Is(refusal, ErrQueueCap) {
+		return refusal
+	}
+	_, err := run.Load(ctx, s.Store, c.Run.Ref)
+	if errors.Is(err, run.ErrUnknown) {
+		return refusal
+	}
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("%w: and the key is known", refusal)
+}
