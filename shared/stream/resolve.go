@@ -111,7 +111,7 @@ func (s *Stream) add(id string, target push.Target, set func(*recipient)) *recip
 		id: id, target: target, wake: make(chan struct{}, 1), form: formNone,
 		text: lane{of: s.text}, think: lane{of: s.think}, credit: creditStart,
 	}
-	if s.info.Messages > 0 || s.info.Text != "" {
+	if s.info.Again || s.info.Messages > 0 || s.info.Text != "" {
 		// An attempt before this one may have said more than was kept.
 		r.text.replace = true
 	}

@@ -94,6 +94,9 @@ type Info struct {
 	// go on from there.
 	Messages int
 	Text     string
+	// Again: an attempt before this one may have told more than Messages and Text
+	// say, so the first text that a connection gets replaces what it has.
+	Again bool
 	// MayPost says whether the run's claim is still trusted (C3); while it says no,
 	// nothing is posted. nil: always.
 	MayPost func() bool
