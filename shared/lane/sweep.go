@@ -57,7 +57,7 @@ func (s *Service) orphaned(m session.Meta, now time.Time) bool {
 	if !owned && !m.Lease.IsZero() {
 		since = max(since, m.Lease.UnixMilli()) // over or released since
 	}
-	if !ended && !m.Wake.IsZero() {
+	if !ended && !m.Wake.IsZero() && !m.Marked() {
 		since = max(since, m.Wake.UnixMilli())
 	}
 	return now.UnixMilli()-since >= s.Times.Orphan.Milliseconds()
