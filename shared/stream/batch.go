@@ -81,12 +81,12 @@ func (s *Stream) endMessage(b *Batch, e *entry) {
 	s.text.numbered, s.text.replaced = e.to, false
 }
 
-// wholeText is the data of an assistant event that says the message as a whole, as
-// the log keeps it and as it follows chat deltas. A text over the limit of a frame
+// wholeText is the data of an assistant event that says the message as a whole: for
+// the log, and as it follows chat deltas. A text over the limit of a frame
 // is there up to it, with "truncated":true; the transcript has it all.
 func (s *Stream) wholeText() []byte {
 	p := piece{whole: s.text.buf[s.text.from:], withWhole: true, replace: true}
-	cut := safeCut(p.whole, s.log.room)
+	cut := safeCut(p.whole, s.frames.room-len(`,"truncated":true`))
 	long := cut < len(p.whole)
 	p.whole = p.whole[:cut]
 	data := textData(nil, s.text.id, p)

@@ -21,6 +21,9 @@
 //   - A frame is at most Config.MaxFrame bytes after encoding (S4), see fit.go.
 //   - After Close, Stop and PushLogged nothing of the stream runs any more.
 //
+// Of several connections the fastest sets the pace; one that fell behind gets
+// deltas that wait as one, under the number of the last.
+//
 // Rules of text. A connection gets either assistant deltas of the agent event (it
 // started the run by the method agent) or chat deltas (all others). The end of a
 // message goes to both as an assistant event; where it follows chat deltas it

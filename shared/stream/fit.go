@@ -8,14 +8,18 @@ import (
 	"laneway/shared/protocol"
 )
 
-// cutMark ends a string that was made shorter.
-const cutMark = "…(truncated)"
+// cutMark ends a string that was made shorter, cutMember says that more is missing.
+const (
+	cutMark   = "…(truncated)"
+	cutMember = "truncated"
+)
 
 // fit makes a JSON object as small as limit in bytes, by this rule: its longest
 // strings lose their ends, between runes, down to one common length that fits,
 // and say so by cutMark. If structure alone is too large, the short scalar members
-// stay, with "truncated":true. An object that fits is returned as it is.
-func fit(object []byte, limit int) []byte {
+// stay, with cutMember, but not in a chat event, whose schema is closed. An object
+// that fits is returned as it is.
+func fit(stream string, object []byte, limit int) []byte {
 	if len(object) <= limit {
 		return object
 	}
@@ -23,7 +27,7 @@ func fit(object []byte, limit int) []byte {
 	d.UseNumber() // numbers stay as they were written
 	var v map[string]any
 	if d.Decode(&v) != nil {
-		return bare(nil)
+		return bare(stream, nil)
 	}
 	var sizes []int
 	eachString(v, func(s string) string {
@@ -32,13 +36,13 @@ func fit(object []byte, limit int) []byte {
 	})
 	compact, err := protocol.Marshal(v)
 	if err != nil {
-		return bare(nil)
+		return bare(stream, nil)
 	}
 	// Escapes that the source did not need are gone by now; the rest is cut.
 	if over := len(compact) - limit; over > 0 {
 		longest := commonLength(sizes, over)
 		if longest <= len(cutMark) {
-			return bare(v)
+			return bare(stream, v)
 		}
 		eachString(v, func(s string) string {
 			if protocol.EncodedLen(s) <= longest {
@@ -48,7 +52,7 @@ func fit(object []byte, limit int) []byte {
 			return kept + cutMark
 		})
 		if compact, err = protocol.Marshal(v); err != nil || len(compact) > limit {
-			return bare(v)
+			return bare(stream, v)
 		}
 	}
 	return compact
@@ -91,9 +95,12 @@ func eachString(v any, f func(string) string) any {
 }
 
 // bare keeps the members that say what an event is about.
-func bare(v map[string]any) []byte {
+func bare(stream string, v map[string]any) []byte {
 	const longest, most = 200, 16
-	out := map[string]any{"truncated": true}
+	out := map[string]any{}
+	if stream != ChatStream {
+		out[cutMember] = true
+	}
 	keys := make([]string, 0, len(v))
 	for k := range v {
 		keys = append(keys, k)
@@ -114,7 +121,7 @@ func bare(v map[string]any) []byte {
 	}
 	b, err := protocol.Marshal(out)
 	if err != nil {
-		return []byte(`{"truncated":true}`)
+		return []byte("{}")
 	}
 	return b
 }

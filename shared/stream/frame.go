@@ -50,7 +50,7 @@ func member(b []byte, name, value string) []byte {
 
 // event is the frame of an agent event; data that is too large is made smaller.
 func (f *frames) event(stream string, data []byte, seq, ts int64) []byte {
-	data = fit(data, f.room)
+	data = fit(stream, data, f.room)
 	b := make([]byte, 0, len(f.agent)+len(f.sessionID)+len(data)+128)
 	b = append(b, f.agent...)
 	if stream == lifecycleStream {
@@ -74,7 +74,7 @@ func end(b []byte, seq, ts int64) []byte {
 
 // chatEvent is the frame of a chat event with these members.
 func (f *frames) chatEvent(members []byte, seq int64) []byte {
-	members = fit(members, f.room)
+	members = fit(ChatStream, members, f.room)
 	b := make([]byte, 0, len(f.chat)+len(members)+64)
 	b = append(b, f.chat...)
 	b = append(b, `,"seq":`...)

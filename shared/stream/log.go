@@ -51,7 +51,7 @@ func encodeRow(entries []*entry, last int64) (table.Attrs, error) {
 	}
 	list := make([]Logged, len(entries))
 	for i, e := range entries {
-		list[i] = Logged{Seq: e.seq, TS: e.ts, Stream: e.stream, Data: fit(e.data, limit)}
+		list[i] = Logged{Seq: e.seq, TS: e.ts, Stream: e.stream, Data: fit(e.stream, e.data, limit)}
 	}
 	raw, err := protocol.Marshal(list)
 	if err != nil {

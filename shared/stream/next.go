@@ -5,7 +5,6 @@ type progress struct {
 	entry *entry
 	lane  bool // it moves the lane of the entry's kind
 	to    int  // to here
-	step  int  // it is one of several frames: so many are out then
 	last  bool // it is the last frame of its entry
 }
 
@@ -62,7 +61,7 @@ func (s *Stream) frame(r *recipient, e *entry) ([]byte, progress) {
 func (s *Stream) endFrame(r *recipient, e *entry) ([]byte, progress) {
 	valid := e.gen == e.of.gen
 	if r.form == formChat {
-		if valid && r.step == 0 {
+		if valid {
 			if frame, to := s.delta(r, e); frame != nil {
 				return frame, progress{entry: e, lane: true, to: to}
 			}

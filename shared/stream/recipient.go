@@ -62,7 +62,6 @@ type recipient struct {
 	subscribed bool // listens because of a subscription
 
 	queue   []*entry
-	step    int  // frames of the first entry that are out
 	infos   int  // informational entries in queue
 	busy    bool // its worker is posting, waiting to try again, or cleaning up
 	fails   int  // failed posts in a row
@@ -140,7 +139,7 @@ func (r *recipient) merge(e *entry, room int) {
 
 // unstarted is the first place of the queue that the worker has not begun.
 func (r *recipient) unstarted() int {
-	if r.busy || r.step > 0 {
+	if r.busy {
 		return 1
 	}
 	return 0
@@ -181,7 +180,7 @@ func (r *recipient) pop() {
 		r.infos = max(r.infos-1, 0)
 	}
 	r.queue[0] = nil
-	r.queue, r.step = r.queue[1:], 0
+	r.queue = r.queue[1:]
 }
 
 func (r *recipient) lane(k kind) *lane {
@@ -281,9 +280,6 @@ func (s *Stream) advance(r *recipient, p progress) {
 		if l := r.lane(p.entry.kind); l.of == p.entry.of && p.entry.of.gen == p.entry.gen {
 			l.off, l.replace = p.to, false
 		}
-	}
-	if p.step > 0 {
-		r.step = p.step
 	}
 	if p.last && len(r.queue) > 0 && r.queue[0] == p.entry {
 		r.pop()

@@ -17,7 +17,6 @@ type Stream struct {
 	c      *Config
 	info   Info
 	frames *frames
-	log    *frames // for what the log keeps, whatever MaxFrame is
 	idBase string
 
 	ctx     context.Context //nolint:containedctx // of posts: the stream is what they belong to
@@ -61,7 +60,7 @@ func (s *Service) Open(ctx context.Context, info Info, first int64) (*Stream, er
 func (s *Service) open(ctx context.Context, info Info, first int64) *Stream {
 	st := &Stream{
 		c: &s.c, info: info,
-		frames: newFrames(&info, s.c.MaxFrame), log: newFrames(&info, min(s.c.MaxFrame, maxLogged)),
+		frames: newFrames(&info, s.c.MaxFrame),
 		idBase: info.Ref.Run + ":",
 		done:   make(chan struct{}), ready: make(chan struct{}),
 		seq: first, reserved: first + Block,
@@ -123,7 +122,8 @@ func (s *Stream) Text(delta string) {
 	s.flush()
 }
 
-// Replace says that the message's text is this, not what was sent.
+// Replace says that the message's text is this, not what was sent. An empty one
+// takes the whole message back, what was thought in it included.
 func (s *Stream) Replace(whole string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,6 +133,9 @@ func (s *Stream) Replace(whole string) {
 	s.begun = true
 	base := s.text.base
 	s.text.replace(whole)
+	if whole == "" {
+		s.think = &text{}
+	}
 	for _, r := range s.recipients {
 		if r.text.off > base || r.busy || r.text.replace {
 			r.text.off, r.text.replace = min(r.text.off, base), true
