@@ -6,7 +6,7 @@ SHELL := bash
 KILLS   ?= 200
 GOFLAGS_TEST ?=
 FUNCTION ?= gateway
-EVENT    ?= events/$(FUNCTION).json
+EVENT    ?= $(firstword $(wildcard events/$(FUNCTION).json events/$(FUNCTION)-message.json))
 ENDPOINT ?=
 # Options for CDK, as in make deploy CDK="-c laneway.name=second".
 CDK     ?=
@@ -89,5 +89,5 @@ bench: ## the figures of docs/performance.md, beside the stock gateway where it 
 	scripts/bench.sh
 
 .PHONY: invoke
-invoke: ## a sample event to a function: FUNCTION=gateway EVENT=events/gateway.json
+invoke: ## a sample event to a function: FUNCTION=gateway EVENT=events/gateway-message.json
 	scripts/invoke.sh "$(FUNCTION)" "$(EVENT)"

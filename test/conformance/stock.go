@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"sync"
+	"syscall"
 )
 
 // Stock is the stock command line, installed from npm.
@@ -42,9 +43,14 @@ func (r Result) String() string {
 // node is the Node that PATH has first: scripts/node.sh puts it there.
 const node = "node"
 
+// Command is the stock command line with arguments.
+func (s Stock) Command(ctx context.Context, args ...string) *exec.Cmd {
+	return s.command(ctx, append([]string{filepath.Join(s.Dir, "node_modules", "openclaw", "openclaw.mjs")}, args...)...)
+}
+
 // Start runs the stock command line with arguments.
 func (s Stock) Start(ctx context.Context, args ...string) (*Run, error) {
-	return s.start(ctx, append([]string{filepath.Join(s.Dir, "node_modules", "openclaw", "openclaw.mjs")}, args...)...)
+	return start(s.Command(ctx, args...))
 }
 
 // Script runs a script of ours that imports the reference client.
@@ -58,17 +64,21 @@ func (s Stock) Script(ctx context.Context, script string, args ...string) (*Run,
 	if err := os.WriteFile(copied, b, 0o600); err != nil {
 		return nil, err
 	}
-	return s.start(ctx, append([]string{copied}, args...)...)
+	return start(s.command(ctx, append([]string{copied}, args...)...))
 }
 
-func (s Stock) start(ctx context.Context, args ...string) (*Run, error) {
-	r := &Run{done: make(chan struct{})}
-	r.cmd = exec.CommandContext(ctx, node, args...)
-	r.cmd.Dir = s.Home
-	r.cmd.Env = []string{
+func (s Stock) command(ctx context.Context, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, node, args...)
+	cmd.Dir = s.Home
+	cmd.Env = []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + s.Home, "OPENCLAW_STATE_DIR=" + filepath.Join(s.Home, "state"),
 		"OPENCLAW_GATEWAY_URL=" + s.URL, "OPENCLAW_GATEWAY_TOKEN=" + s.Token, "NO_COLOR=1",
 	}
+	return cmd
+}
+
+func start(cmd *exec.Cmd) (*Run, error) {
+	r := &Run{cmd: cmd, done: make(chan struct{})}
 	r.cmd.Stdout, r.cmd.Stderr = &r.out, &r.stderr
 	if err := r.cmd.Start(); err != nil {
 		return nil, err
@@ -88,10 +98,20 @@ func (r *Run) Wait() (Result, error) {
 	<-r.done
 	res := Result{Stdout: r.out.String(), Stderr: r.stderr.String()}
 	if exit, ok := errors.AsType[*exec.ExitError](r.err); ok {
-		res.Code = exit.ExitCode()
+		res.Code = ShellCode(exit.ProcessState)
 		return res, nil
 	}
 	return res, r.err
+}
+
+// ShellCode is the exit code that a shell would show: of a process that a signal
+// ended, or that passed the signal on to itself after it had cleaned up, 128 and the
+// signal's number.
+func ShellCode(s *os.ProcessState) int {
+	if status, ok := s.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return 128 + int(status.Signal())
+	}
+	return s.ExitCode()
 }
 
 // lockedBuffer may be read while the command writes.
