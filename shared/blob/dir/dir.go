@@ -128,19 +128,24 @@ func (s *Store) writeTemp(name string, data []byte) error {
 	return nil
 }
 
+// publish makes the folders of a name and gives it to a temporary file.
 func (s *Store) publish(temp, name string, publish func(from, to string) error) error {
-	var err error
-	// A Delete may remove an empty folder between the two steps; that many in a
+	// A Delete may remove an empty folder at any moment of this; that many in a
 	// row means that something else is wrong.
 	for range 100 {
-		if err = s.root.MkdirAll(path.Dir(name), 0o700); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		switch err := s.root.MkdirAll(path.Dir(name), 0o700); {
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrExist):
+			// The latter means: there when it was made, gone when it was opened.
+			// It is no answer to PutNew.
+			continue
+		case err != nil:
 			return err
 		}
-		if err = publish(temp, name); !errors.Is(err, fs.ErrNotExist) {
+		if err := publish(temp, name); !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
-	return err
+	return errors.New("its folder does not stay")
 }
 
 // Get implements blob.Store.

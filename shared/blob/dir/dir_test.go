@@ -5,7 +5,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"laneway/shared/blob"
@@ -119,6 +121,29 @@ func TestConfigIsChecked(t *testing.T) {
 			_ = s.Close()
 		}
 	}
+}
+
+// Folders come and go under those that put into them: none of it is an error, and
+// a PutNew of a key that nobody else has is never "taken".
+func TestFoldersThatComeAndGo(t *testing.T) {
+	t.Parallel()
+	s := open(t, t.TempDir(), 0)
+	ctx := t.Context()
+	var wg sync.WaitGroup
+	for w := range 8 {
+		wg.Go(func() {
+			key := "a/b/c/" + strconv.Itoa(w)
+			for range 40 {
+				if err := s.PutNew(ctx, key, []byte("x")); err != nil {
+					t.Errorf("PutNew: %v", err)
+				}
+				if err := s.Delete(ctx, key); err != nil {
+					t.Errorf("Delete: %v", err)
+				}
+			}
+		})
+	}
+	wg.Wait()
 }
 
 // FuzzNames: what is decoded is what was encoded, and a name is fit for a disk.
