@@ -86,7 +86,7 @@ func (s *Service) Start(ctx context.Context, m session.Meta, p session.Pending) 
 	op := s.take(m, OwnerOf(p.Run, 1), now)
 	member := session.PendingMember(p.Seq)
 	op.If = table.All(op.If,
-		table.Equal(table.P(session.AttrPending, member), session.PendingValue(p.Lane, p.Run)),
+		table.Equal(table.P(session.AttrPending, member), p.Value()),
 		table.Lacks(table.P(session.AttrActive)),
 		table.Any(table.Lacks(table.P(session.AttrCutoff)), table.Less(table.P(session.AttrCutoff), p.Seq)))
 	op.Set = append(op.Set,

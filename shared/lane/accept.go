@@ -60,24 +60,25 @@ func (s *Service) Accept(ctx context.Context, c Call) (Accepted, error) {
 			return s.acceptStopped(ctx, c)
 		}
 		if known && len(m.Pending) >= session.MaxPending {
-			return s.full(ctx, c, ref)
+			return s.refuse(ctx, c, ref, ErrFull)
 		}
 		q, err := s.queueing(ctx, &c, m, known)
+		if errors.Is(err, ErrQueueCap) {
+			return s.refuse(ctx, c, ref, ErrQueueCap)
+		}
 		if err != nil {
-			return Accepted{}, s.unlessKnown(ctx, &c, err)
+			return Accepted{}, err
 		}
 		if q != nil && q.rules.Mode == Steer && q.notSteered == "" {
 			if acc, steered, err := s.steerInto(ctx, c, m); steered || err != nil {
 				return acc, err
 			}
+			// The run that it was meant for has ended, or is to: decide again.
 			st.State, st.Into = run.Pending, ""
 			if m, err = session.LoadMeta(ctx, s.Store, ref); err != nil {
 				return Accepted{}, err
 			}
-			known = true
-			if q, err = s.queueing(ctx, &c, m, known); err != nil {
-				return Accepted{}, s.unlessKnown(ctx, &c, err)
-			}
+			continue
 		}
 		ops, err := s.acceptOps(ref, m, known, &c, q)
 		if err != nil {
@@ -189,12 +190,12 @@ func (s *Service) sessionID(c *Call) string {
 	return s.NewID()
 }
 
-// full refuses a call, unless its key is known: a record decides before anything
+// refuse refuses a call, unless its key is known: a record decides before anything
 // else (A3).
-func (s *Service) full(ctx context.Context, c Call, ref session.Ref) (Accepted, error) {
+func (s *Service) refuse(ctx context.Context, c Call, ref session.Ref, why error) (Accepted, error) {
 	it, err := s.Store.Get(ctx, c.Run.StatusKey())
 	if errors.Is(err, table.ErrNotFound) {
-		return Accepted{}, ErrFull
+		return Accepted{}, why
 	}
 	if err != nil {
 		return Accepted{}, err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 
 	"laneway/shared/run"
@@ -236,20 +235,4 @@ func (s *Service) summaryOps(up *table.Op, st *run.Status, q *queued) ([]table.O
 		Kind: table.Update, Key: sum.StatusKey(), If: table.Equal(table.P(run.AttrState), string(run.Pending)),
 		Set: []table.SetOp{{Path: table.P("in"), Value: in}},
 	}), nil
-}
-
-// unlessKnown is the refusal of a message, or nil-safe conflict where its key is
-// known: a record decides before anything else (A3).
-func (s *Service) unlessKnown(ctx context.Context, c *Call, refusal error) error {
-	if !errors.Is(refusal, ErrQueueCap) {
-		return refusal
-	}
-	_, err := run.Load(ctx, s.Store, c.Run.Ref)
-	if errors.Is(err, run.ErrUnknown) {
-		return refusal
-	}
-	if err != nil {
-		return err
-	}
-	return fmt.Errorf("%w: and the key is known", refusal)
 }

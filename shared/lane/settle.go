@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"laneway/shared/run"
@@ -171,13 +172,17 @@ func (s *Service) endPending(ctx context.Context, ref session.Ref, p session.Pen
 	}
 	now := s.Clock.Now()
 	r := run.Ref{Tenant: ref.Tenant, Run: p.Run}
+	with, err := s.sharers(ctx, r)
+	if err != nil {
+		return false, err
+	}
 	member := table.P(session.AttrPending, session.PendingMember(p.Seq))
 	err = s.write(ctx,
 		table.Op{
 			Kind: table.Update, Key: ref.MetaKey(),
 			If:     table.Equal(member, p.Value()),
 			Add:    []table.AddOp{{Path: table.P(session.AttrPendingN), N: -1}},
-			AddTo:  []table.MemberOp{{Attr: session.AttrUnsettled, Members: table.Set{p.Run}}},
+			AddTo:  []table.MemberOp{{Attr: session.AttrUnsettled, Members: append(with, p.Run)}},
 			Remove: []table.Path{member},
 		},
 		table.Op{
@@ -200,6 +205,19 @@ func (s *Service) endPending(ctx context.Context, ref session.Ref, p session.Pen
 		return s.endedHere(ctx, r, out, now)
 	}
 	return false, nil // begun, or ended by somebody else
+}
+
+// sharers are the runs whose messages became lines of a summary that now ends
+// without a turn: they end with it.
+func (s *Service) sharers(ctx context.Context, r run.Ref) (table.Set, error) {
+	if !strings.HasPrefix(r.Run, SummaryPrefix) {
+		return nil, nil
+	}
+	st, err := run.Load(ctx, s.Store, r)
+	if errors.Is(err, run.ErrUnknown) {
+		return nil, nil
+	}
+	return st.Input.Overflow.Runs, err
 }
 
 // errDamaged is a state of the tables that the rules don't lead to.

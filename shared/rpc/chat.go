@@ -51,8 +51,9 @@ func (g *Gateway) send(ctx context.Context, r *Request, p *protocol.ChatSendPara
 	if err != nil {
 		return err
 	}
+	var inline directive
 	if !p.SuppressCommandInterpretation {
-		if done, err := g.command(ctx, r, ref, hash, p); done || err != nil {
+		if done, err := g.command(ctx, r, ref, hash, p, &inline); done || err != nil {
 			return err
 		}
 	}
@@ -66,16 +67,11 @@ func (g *Gateway) send(ctx context.Context, r *Request, p *protocol.ChatSendPara
 		return err
 	}
 	call := lane.Call{
-		Run: st, ConnectionID: r.Conn.ID, FrameAt: r.frame.At, Interrupt: p.QueueMode == protocol.QueueInterrupt,
+		Run: st, ConnectionID: r.Conn.ID, FrameAt: r.frame.At,
+		Rules: func(ctx context.Context) (lane.Rules, error) { return g.rules(ctx, ref, p.QueueMode, inline) },
 		Accepted: func(st run.Status) {
 			g.reply(r, protocol.ChatSent{RunID: st.RunID, Status: protocol.StatusStarted, Disposition: st.Disposition.Wire()})
 		},
-	}
-	if p.QueueMode == protocol.QueueSteer {
-		acc, steered, err := g.Lanes.Steer(ctx, call)
-		if steered || err != nil {
-			return g.afterSend(ctx, r, acc, err)
-		}
 	}
 	acc, err := g.Lanes.Accept(ctx, call)
 	return g.afterSend(ctx, r, acc, err)
@@ -93,7 +89,7 @@ func (g *Gateway) chatRun(r *Request, ref session.Ref, agent, hash string, p *pr
 		Method: methodChat, RequestHash: hash, Origin: &w,
 		Input: run.Input{
 			Message: p.Message, Attachments: files, Thinking: p.Thinking, TimeoutMs: budget(p.TimeoutMs, time.Millisecond),
-			QueueMode: p.QueueMode, SessionID: p.SessionID,
+			SessionID: p.SessionID,
 		},
 	}, err
 }

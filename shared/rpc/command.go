@@ -30,8 +30,9 @@ const (
 const stopStop = "stop"
 
 // command does what a message asks for that is a command. done says that it is
-// answered; otherwise the message goes on, without the command that it began with.
-func (g *Gateway) command(ctx context.Context, r *Request, ref session.Ref, hash string, p *protocol.ChatSendParams) (done bool, err error) {
+// answered; otherwise the message goes on, without the command that it began with,
+// and inline has what that said of queueing.
+func (g *Gateway) command(ctx context.Context, r *Request, ref session.Ref, hash string, p *protocol.ChatSendParams, inline *directive) (done bool, err error) {
 	if len(p.Attachments) > 0 {
 		return false, nil
 	}
@@ -41,6 +42,20 @@ func (g *Gateway) command(ctx context.Context, r *Request, ref session.Ref, hash
 			return true, err
 		}
 		return true, r.Reply(protocol.NewChatAborted(ids...))
+	}
+	if d, rest, found, problem := queueDirective(p.Message); found {
+		switch {
+		case problem != nil:
+			return true, g.notice(ctx, r, ref, hash, p.IdempotencyKey, problem.Error())
+		case rest != "":
+			p.Message, *inline = rest, d
+			return false, nil
+		}
+		text, err := g.queueCommand(ctx, ref, d)
+		if err != nil {
+			return true, err
+		}
+		return true, g.notice(ctx, r, ref, hash, p.IdempotencyKey, text)
 	}
 	reason, rest := resetCommand(p.Message)
 	if reason == "" {
@@ -59,18 +74,7 @@ func (g *Gateway) command(ctx context.Context, r *Request, ref session.Ref, hash
 	case again:
 		return true, g.afterSend(ctx, r, lane.Accepted{Status: st, Repeat: true}, conflict(st, hash))
 	}
-	if err := r.Reply(protocol.ChatSent{RunID: st.RunID, Status: protocol.StatusStarted}); err != nil {
-		return true, err
-	}
-	b, err := protocol.AppendEvent(nil, protocol.EventChat, protocol.ChatFinal{
-		Chat:    protocol.Chat{RunID: st.RunID, SessionKey: ref.Key, AgentID: st.AgentID, Seq: 1, State: protocol.ChatStateFinal},
-		Message: protocol.AssistantMessage(st.Outcome.Text, st.EndedAt),
-	})
-	if err != nil {
-		return true, err
-	}
-	r.frame.Send(b)
-	return true, nil
+	return true, g.tellNotice(r, ref, st)
 }
 
 // resetFirst starts the session over for an agent call that begins with a command.
@@ -134,7 +138,10 @@ func (g *Gateway) startOver(ctx context.Context, ref session.Ref, o over) (st ru
 // notice, and the op that writes it.
 func (g *Gateway) noticed(ref session.Ref, o over) (run.Status, []table.Op, error) {
 	now := g.Clock.Now()
-	text := resetNotices[o.reason]
+	text := o.text
+	if o.reason != "" {
+		text = resetNotices[o.reason]
+	}
 	st := run.Status{
 		Ref: run.RefOf(ref.Tenant, o.runID), RunID: o.runID, SessionKey: ref.Key, AgentID: session.AgentOf(ref.Key), Method: o.method,
 		RequestHash: o.hash, WriteID: g.NewID(), State: run.Ended, AcceptedAt: now.UnixMilli(), StartedAt: now.UnixMilli(), EndedAt: now.UnixMilli(),

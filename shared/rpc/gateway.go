@@ -239,6 +239,8 @@ func (g *Gateway) dispatch(ctx context.Context, r *Request) error {
 // logged and answered as internal.
 func (g *Gateway) wire(err error) *protocol.Error {
 	switch {
+	case errors.Is(err, lane.ErrQueueCap):
+		return protocol.Invalid("the queue of this session is full").With("reason", "queue-cap-new")
 	case errors.Is(err, lane.ErrFull):
 		return protocol.QueueFull()
 	case errors.Is(err, lane.ErrUnavailable), errors.Is(err, table.ErrThrottled), errors.Is(err, table.ErrConflict), errors.Is(err, table.ErrUnknown):

@@ -39,6 +39,14 @@ type Input struct {
 	QueueMode    string          `json:"queueMode,omitempty"`
 	SessionID    string          `json:"sessionId,omitempty"` // asked for; empty: the current one
 	SuppressUser bool            `json:"suppressPromptPersistence,omitempty"`
+	Overflow     Overflow        `json:"overflow,omitzero"` // of an overflow summary
+}
+
+// Overflow is what a summary of dropped messages knows of them.
+type Overflow struct {
+	Count int      `json:"count"`
+	Lines []string `json:"lines"` // the newest, oldest first
+	Runs  []string `json:"runs"`  // short ids of all of them
 }
 
 // Waiter is a client that waits for a reply.

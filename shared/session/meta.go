@@ -33,6 +33,7 @@ const (
 	AttrSeq       = "seq"   // accept sequence, only grows
 	AttrPending   = "pend"  // map: accept sequence -> lane|short run id
 	AttrPendingN  = "pendN"
+	AttrDebounce  = "deb"  // ms: messages that were queued wait until then, each arrival moves it
 	AttrUnsettled = "uns"  // string set: runs that ended and have not been settled
 	AttrSettles   = "setN" // how often runs were taken out of it: orders settlers
 	AttrMailSeq   = "mailSeq"
@@ -63,6 +64,17 @@ type Pending struct {
 	Seq  int64
 	Lane string
 	Run  string // short id, see run.Short
+	// Mode is the queue mode of a message that came while others were at work; empty:
+	// a run of its own right, which is not counted, dropped, merged or debounced.
+	Mode string
+}
+
+// Value is the run's entry in AttrPending.
+func (p Pending) Value() string {
+	if p.Mode == "" {
+		return PendingValue(p.Lane, p.Run)
+	}
+	return PendingValue(p.Lane+"/"+p.Mode, p.Run)
 }
 
 // Meta is the hot item, decoded.
@@ -71,6 +83,7 @@ type Meta struct {
 	Token             int64
 	Owner             string
 	Lease             time.Time
+	Debounce          time.Time
 	Nest              int64
 	WriteID           string
 	Head, Base        int64
@@ -106,7 +119,7 @@ func DecodeMeta(ref Ref, it *table.Item) Meta {
 	}
 	a := it.Attrs
 	m.Token, m.Owner, m.Nest, m.WriteID = a.Int(AttrToken), a.Str(AttrOwner), a.Int(AttrNest), a.Str(AttrWrite)
-	m.Lease, m.Wake = ms(a.Int(AttrLease)), ms(a.Int(AttrWake))
+	m.Lease, m.Wake, m.Debounce = ms(a.Int(AttrLease)), ms(a.Int(AttrWake)), ms(a.Int(AttrDebounce))
 	m.Head, m.Base, m.SessionID = a.Int(AttrHead), a.Int(AttrBase), a.Str(AttrSessionID)
 	m.Active, m.ActiveSeq, m.ActiveLane, m.ActiveAt = a.Str(AttrActive), a.Int(AttrActiveSeq), a.Str(AttrActiveLn), a.Int(AttrActiveAt)
 	m.Attempt, m.Stalled = a.Int(AttrAttempt), a.Int(AttrStalled)
@@ -123,7 +136,8 @@ func DecodeMeta(ref Ref, it *table.Item) Meta {
 		if err != nil || !ok {
 			continue
 		}
-		m.Pending = append(m.Pending, Pending{seq, lane, run})
+		lane, mode, _ := strings.Cut(lane, "/")
+		m.Pending = append(m.Pending, Pending{seq, lane, run, mode})
 	}
 	sort.Slice(m.Pending, func(i, j int) bool { return m.Pending[i].Seq < m.Pending[j].Seq })
 	if stops := a.MapOf(AttrStops); len(stops) > 0 {
@@ -221,7 +235,7 @@ func contains(list []string, s string) bool {
 // PendingMember is the member of AttrPending for an accept sequence.
 func PendingMember(seq int64) string { return fmt.Sprintf("%010d", seq) }
 
-// PendingValue is the value of that member.
+// PendingValue is the value of that member for a run without a queue mode.
 func PendingValue(lane, run string) string { return lane + "|" + run }
 
 // ActiveShards is the number of partitions of the active index.
