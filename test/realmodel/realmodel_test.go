@@ -61,7 +61,7 @@ func isDelta(m conformance.Message) bool {
 	return m.FromServer && strings.Contains(string(m.Data), `"stream":"assistant"`)
 }
 
-func TestStreamedTurn(t *testing.T) {
+func TestRealModel_StreamedTurn(t *testing.T) {
 	t.Parallel()
 	p := setup(t)
 	for name, client := range clients {
@@ -90,7 +90,7 @@ func TestStreamedTurn(t *testing.T) {
 
 // A run that is interrupted while the model writes has stopped within a second, and
 // both sides know it.
-func TestAbortInMidStream(t *testing.T) {
+func TestRealModel_AbortInMidStream(t *testing.T) {
 	t.Parallel()
 	p := setup(t)
 	for name, client := range clients {
