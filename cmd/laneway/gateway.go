@@ -95,6 +95,9 @@ func (t target) call(ctx context.Context, scopes []string, method string, params
 var (
 	scopesRead  = []string{protocol.ScopeRead}
 	scopesWrite = []string{protocol.ScopeRead, protocol.ScopeWrite}
+	// A turn may choose a model or reset its session, which is an admin's; a token that
+	// grants less connects all the same and is refused only that.
+	scopesTurn = []string{protocol.ScopeAdmin, protocol.ScopeRead, protocol.ScopeWrite}
 )
 
 // platform and family are the words that stock clients use.

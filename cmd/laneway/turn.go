@@ -92,7 +92,7 @@ func (t *turn) connect(ctx context.Context) (*client.Conn, os.Signal, error) {
 	}
 	done := make(chan dialled, 1)
 	go func() {
-		conn, err := t.t.dial(ctx, scopesWrite, t.events.put)
+		conn, err := t.t.dial(ctx, scopesTurn, t.events.put)
 		done <- dialled{conn, err}
 	}()
 	select {
