@@ -131,6 +131,9 @@ func TestF30f_LargeEventsAreMadeSmallerByRule(t *testing.T) {
 				if len(a.got) != 1 || a.maxFrame > frameLimit {
 					t.Fatalf("%d frames, the largest of %d bytes", len(a.got), a.maxFrame)
 				}
+				if strings.Contains(name, "text") && a.maxFrame < frameLimit-2000 {
+					t.Errorf("no more than %d bytes are left", a.maxFrame)
+				}
 				for _, raw := range []json.RawMessage{a.got[0].Payload.Data, w.log(0)[0].Data} {
 					var d struct {
 						Phase, ToolCallID string
