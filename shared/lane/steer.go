@@ -66,10 +66,10 @@ func (s *Service) steerInto(ctx context.Context, c Call, m session.Meta) (acc Ac
 		case failed && ce.Op == 0 && ce.Found != nil:
 			acc, err = s.known(ctx, c, ref, *ce.Found)
 			return acc, true, err
-		case failed && ce.Op == 2:
+		case failed && ce.Op == 1:
 			m = session.DecodeMeta(ref, ce.Found)
 		case failed:
-			return Accepted{}, false, fmt.Errorf("steer: mailbox place is taken: %w", err)
+			return Accepted{}, false, fmt.Errorf("%w: mailbox place is taken: %w", errDamaged, err)
 		default:
 			return Accepted{}, false, err
 		}
@@ -85,7 +85,6 @@ func steerOps(ref session.Ref, m session.Meta, c *Call) ([]table.Op, error) {
 	}
 	return []table.Op{
 		{Kind: table.Put, Key: st.StatusKey(), Item: item, If: table.NotExists()},
-		{Kind: table.Put, Key: ref.MailKey(st.Seq), If: table.NotExists(), Item: table.Attrs{attrMailRun: st.Ref.Run, attrMailInto: m.Active}},
 		{
 			Kind: table.Update, Key: ref.MetaKey(),
 			If: table.All(
@@ -102,6 +101,8 @@ func steerOps(ref session.Ref, m session.Meta, c *Call) ([]table.Op, error) {
 			},
 			Add: []table.AddOp{{Path: table.P(session.AttrMailN), N: 1}},
 		},
+		// Behind the session: where somebody else has the place, its sequence says so.
+		{Kind: table.Put, Key: ref.MailKey(st.Seq), If: table.NotExists(), Item: table.Attrs{attrMailRun: st.Ref.Run, attrMailInto: m.Active}},
 	}, nil
 }
 

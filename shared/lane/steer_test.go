@@ -3,6 +3,7 @@ package lane_test
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -113,6 +114,26 @@ func TestL3_ASteerIsRefusedWhereNobodyWouldTakeIt(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestL3_SteersAtOnceEachGetAPlace(t *testing.T) {
+	each(t, func(t *testing.T, w *lanetest.World) {
+		w.Accept("r1")
+		h := w.Start()
+		var wg sync.WaitGroup
+		for n := range 8 {
+			wg.Go(func() {
+				if _, steered, err := w.Lanes.Steer(t.Context(), w.Call(fmt.Sprint("s", n))); !steered || err != nil {
+					t.Errorf("steer %d: %v, %v", n, steered, err)
+				}
+			})
+		}
+		wg.Wait()
+		if mail, m := mailbox(t, w), w.Meta(); len(mail) != 8 || m.MailN != 8 || m.Seq != 9 {
+			t.Fatalf("mailbox %+v, session %+v", mail, m)
+		}
+		w.End(h, run.Failed)
+	})
 }
 
 // What is refused is refused by the transaction: the run ends, or is stopped, between
