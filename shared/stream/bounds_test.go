@@ -174,11 +174,11 @@ func TestS4_TextOfALongRunStartsOver(t *testing.T) {
 			}
 			chat += f.Payload.DeltaText
 		}
-		want := "6:" + message
-		for i := 7; i < 12; i++ {
-			want += fmt.Sprintf("\n\n%d:%s", i, message)
+		var parts []string
+		for i := 6; i < 12; i++ {
+			parts = append(parts, fmt.Sprintf("%d:%s", i, message))
 		}
-		if chat != want {
+		if want := strings.Join(parts, "\n\n"); chat != want {
 			t.Errorf("a client shows %d bytes, %.20q, want %d", len(chat), chat, len(want))
 		}
 	})

@@ -58,10 +58,9 @@ func TestS3_WaitingDeltasBecomeOneThatReplaces(t *testing.T) {
 			return nil, true
 		}
 		s := w.open(info("a"))
-		said := ""
-		for range 40 {
-			s.Text("some words ")
-			said += "some words "
+		said := strings.Repeat("some words ", 40)
+		for _, word := range strings.SplitAfter(said, "s ") {
+			s.Text(word)
 			pause(80 * time.Millisecond)
 		}
 		// What it missed came in one frame, and the next frames go on from there.

@@ -208,7 +208,6 @@ func TestS3_RetryKeepsItsNumber(t *testing.T) {
 	inWorld(t, nil, func(w *world) {
 		t := w.t
 		a := w.connect("a", tenant, stream.CapTools)
-		w.wire.fault = func(_ string, n int, _ []byte) (error, bool) { return push.ErrFailed, n == 2 || n == 4 }
 		w.wire.fault = func(_ string, n int, _ []byte) (error, bool) {
 			switch n {
 			case 1:

@@ -11,12 +11,12 @@ import (
 )
 
 // strict decodes JSON that must have no member that into does not know.
-func strict(t testing.TB, raw []byte, into any) {
-	t.Helper()
+func strict(tb testing.TB, raw []byte, into any) {
+	tb.Helper()
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil {
-		t.Errorf("%s: %v", raw, err)
+		tb.Errorf("%s: %v", raw, err)
 	}
 }
 

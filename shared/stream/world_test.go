@@ -168,7 +168,6 @@ type wire struct {
 	// fault is asked before a post: what it gives is the answer; delivered says
 	// whether the frame arrives nevertheless.
 	fault func(id string, n int, frame []byte) (err error, delivered bool)
-	// hang: a post that is to time out waits for its context.
 	posts int
 }
 
