@@ -162,7 +162,7 @@ func TestCommand_StopWordsStopEverything(t *testing.T) {
 		c := w.user()
 		c.ok("chat.send", obj{"sessionKey": "s", "message": "hold", "idempotencyKey": "a"}, nil)
 		w.model.waitFor(t, "hold")
-		c.ok("chat.send", obj{"sessionKey": "s", "message": "waits", "idempotencyKey": "b"}, nil)
+		c.ok("chat.send", obj{"sessionKey": "s", "message": "waits", "idempotencyKey": "b", "queueMode": "followup"}, nil)
 		var ab protocol.ChatAborted
 		c.ok("chat.send", obj{"sessionKey": "s", "message": word, "idempotencyKey": "stop"}, &ab)
 		if !ab.OK || !slices.Equal(ab.RunIDs, []string{"b", "a"}) {

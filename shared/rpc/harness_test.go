@@ -76,7 +76,7 @@ func queued(f func(queue.Sender) queue.Sender) option { return func(o *options) 
 func setup(t testing.TB, opts ...option) *world {
 	t.Helper()
 	o := options{settings: wiring.Settings{
-		Log: slog.New(slog.DiscardHandler), Version: "test", BusyWait: 2 * time.Second, Times: claim.Times{Poll: 10 * time.Millisecond},
+		Log: slog.New(slog.DiscardHandler), Version: "test", BusyWait: 2 * time.Second, Times: claim.Times{Poll: 10 * time.Millisecond, Answer: 300 * time.Millisecond},
 	}}
 	for _, f := range opts {
 		f(&o)
@@ -152,13 +152,23 @@ type gate struct {
 	mu    sync.Mutex
 	asked []model.Request
 	more  chan struct{} // closed and replaced with every request
-	open  chan struct{}
+	open  chan struct{} // closed: everything is answered
 	once  sync.Once
+	held  map[string]chan struct{} // by message
 }
 
-func newGate() *gate { return &gate{more: make(chan struct{}), open: make(chan struct{})} }
+func newGate() *gate {
+	return &gate{more: make(chan struct{}), open: make(chan struct{}), held: make(map[string]chan struct{})}
+}
 
 func (g *gate) release() { g.once.Do(func() { close(g.open) }) }
+
+// let answers one message that is held.
+func (g *gate) let(text string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	close(g.held[text])
+}
 
 func (g *gate) Select(context.Context, run.Input, session.Entry) (model.Selected, error) {
 	return model.Selected{Provider: g, Name: "fake", Model: "fake-1", Endpoint: model.Local}, nil
@@ -174,14 +184,17 @@ func (g *gate) Stream(ctx context.Context, r model.Request) iter.Seq2[model.Part
 		g.asked = append(g.asked, r)
 		close(g.more)
 		g.more = make(chan struct{})
-		g.mu.Unlock()
 		text := lastText(r)
+		held := make(chan struct{})
+		g.held[text] = held
+		g.mu.Unlock()
 		if !yield(model.Part{Text: "you said "}, nil) {
 			return
 		}
 		if strings.HasPrefix(text, "hold") {
 			select {
 			case <-g.open:
+			case <-held:
 			case <-ctx.Done():
 				yield(model.Part{}, &model.Error{Class: model.Timeout, Message: "cancelled"})
 				return
@@ -485,6 +498,11 @@ func (w *world) until(what string, is func() bool) {
 func (w *world) idle(key string) session.Meta {
 	w.t.Helper()
 	var m session.Meta
+	defer func() {
+		if w.t.Failed() {
+			w.t.Logf("session %+v", m)
+		}
+	}()
 	w.until(key+" is idle", func() bool {
 		m = w.meta(key)
 		return m.Exists() && !m.Busy && m.Owner == ""
@@ -509,3 +527,7 @@ func must(t testing.TB, err error) {
 }
 
 func busyFast(s *wiring.Settings) { s.BusyWait = 50 * time.Millisecond }
+
+func setBase(ref session.Ref, base int64) table.Op {
+	return table.Op{Kind: table.Update, Key: ref.MetaKey(), If: table.Exists(), Set: []table.SetOp{{Path: table.P(session.AttrBase), Value: base}}}
+}

@@ -115,7 +115,7 @@ func (g *Gateway) fill(ctx context.Context, m *session.Meta, in inputs, p *proto
 	}
 	out.TotalMessages = span.Last - span.Floor
 	end := span.Last - intOf(p.Offset, 0)
-	if intOf(p.Offset, 0) == 0 && span.SessionID == m.SessionID {
+	if intOf(p.Offset, 0) == 0 && out.SessionID != "" && span.SessionID == out.SessionID {
 		out.DeltaCursor = cursor{m.SessionID, span.Floor, span.Last}.String()
 		if st := in.active; st != nil {
 			row := userRow(st)

@@ -88,7 +88,7 @@ func commands(args bool) []protocol.CommandRow {
 			AcceptsArgs: arg != "",
 		}
 		if args && arg != "" {
-			c.Args = []protocol.CommandArg{{Name: "message", Description: arg, Type: "string"}}
+			c.Args = []protocol.CommandArg{{Name: "text", Description: arg, Type: "string"}}
 		}
 		return c
 	}
@@ -96,6 +96,7 @@ func commands(args bool) []protocol.CommandRow {
 		row("stop", "Stop what the session does.", ""),
 		row("new", "Start over, keeping nothing of the conversation.", "First message of the new conversation."),
 		row("reset", "Start over, keeping nothing of the conversation.", "First message of the new conversation."),
+		row("queue", "Show or set what becomes of messages while a run is active.", "Mode and options, or default."),
 	}
 }
 

@@ -191,13 +191,25 @@ func modelOf(e session.Entry, agents []Agent, agent string) protocol.ResolvedMod
 	return protocol.ResolvedModel{ModelProvider: e.ModelProvider, Model: e.ModelOverride}
 }
 
-// ensure makes a session that was never used; one that is there stays as it is.
+// ensure makes a session that clients see of one that they do not: one that was
+// never used, or was deleted. One that is there stays as it is.
 func (g *Gateway) ensure(ctx context.Context, ref session.Ref) error {
-	m, err := session.LoadMeta(ctx, g.Store, ref)
-	if err != nil || m.Exists() {
+	v, err := g.view(ctx, ref)
+	if err != nil || v.exists() {
 		return err
 	}
-	err = g.write(ctx, session.Create(ref, g.NewID(), g.Clock.Now())...)
+	now := g.Clock.Now()
+	if v.m.Exists() {
+		return g.write(ctx, table.Op{
+			Kind: table.Update, Key: ref.MetaKey(), If: table.Exists(),
+			Set: []table.SetOp{
+				{Path: table.P(session.AttrUpdated), Value: now.UnixMilli()},
+				{Path: table.P(session.AttrRecentPK), Value: session.RecentPK(ref.Tenant)},
+				{Path: table.P(session.AttrRecentSK), Value: session.RecentSK(now, ref.Key)},
+			},
+		})
+	}
+	err = g.write(ctx, session.Create(ref, g.NewID(), now)...)
 	if errors.Is(err, table.ErrCondition) {
 		return nil // somebody else made it
 	}
