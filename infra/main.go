@@ -12,9 +12,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/jsii-runtime-go"
-	"github.com/cdklabs/cdk-nag-go/cdknag/v2"
 )
 
 func main() {
@@ -28,7 +26,7 @@ func main() {
 
 // run synthesizes the stack.
 func run() error {
-	app := awscdk.NewApp(nil)
+	app := NewApp("")
 	context, _ := app.Node().GetAllContext(nil).(map[string]any)
 	config, err := ParseConfig(context)
 	if err != nil {
@@ -41,7 +39,6 @@ func run() error {
 		return err
 	}
 	NewStack(app, config)
-	awscdk.Aspects_Of(app).Add(cdknag.NewAwsSolutionsChecks(&cdknag.NagPackProps{Verbose: jsii.Bool(true)}), nil)
 	app.Synth(nil)
 	return nil
 }
