@@ -61,14 +61,11 @@ func (a *attempt) ask(ctx context.Context) (answer, error) {
 		if !errors.As(err, &me) {
 			return answer{}, err
 		}
-		wait, again := a.retry.Next(me, a.itemOn, a.r.Clock.Now())
+		wait, again := a.retry.Next(me, a.shown.Len() > 0, a.r.Clock.Now())
 		if !again {
 			return answer{}, err
 		}
-		if a.itemOn {
-			a.out.Replace("")
-			a.shown.Reset()
-		}
+		a.takeBack()
 		n, of := a.retry.Attempts(), a.retry.MaxAttempts()-1
 		a.out.Emit("run_status", map[string]any{
 			"phase": "retrying", "reason": string(me.Class), "attempt": n + 1, "maxAttempts": of + 1, "retryAttempt": n, "maxRetries": of, "delayMs": wait.Milliseconds(),
@@ -86,8 +83,23 @@ func (a *attempt) thinking() string {
 	return a.entry.ThinkingLevel
 }
 
+// takeBack clears what clients were shown of a message that comes anew.
+func (a *attempt) takeBack() {
+	if a.shown.Len() > 0 {
+		a.out.Replace("")
+		a.shown.Reset()
+	}
+}
+
+// sleepFrom is the shortest wait that a run sleeps through instead of holding an
+// invocation, and its place in the lane, for it.
+const sleepFrom = time.Minute
+
 // pause waits before a retry, unless the invocation would end meanwhile.
 func (a *attempt) pause(ctx context.Context, d time.Duration) error {
+	if d >= sleepFrom {
+		return &sleepError{a.r.Clock.Now().Add(d)}
+	}
 	if !a.deadline.IsZero() && a.deadline.Sub(a.r.Clock.Now())-d < a.r.StepNeed {
 		return errNoTime
 	}
@@ -102,11 +114,12 @@ func (a *attempt) once(ctx context.Context, req model.Request) (answer, error) {
 	if err := a.h.Fresh(); err != nil {
 		return answer{}, err
 	}
-	a.chk.Asked = true
-	if !a.itemOn {
+	a.chk.Asked, a.asking = true, true
+	defer func() { a.asking = context.Cause(ctx) != nil }()
+	if !a.begun {
 		a.out.BeginMessage()
+		a.begun = true
 	}
-	a.shown.Reset()
 	var ans answer
 	var raw strings.Builder
 	var filter reply.Filter
@@ -152,7 +165,6 @@ func (a *attempt) show(text string) {
 	if text == "" {
 		return
 	}
-	a.itemOn = true
 	a.shown.WriteString(text)
 	a.out.Text(text)
 }

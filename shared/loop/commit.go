@@ -3,6 +3,9 @@ package loop
 import (
 	"context"
 	"encoding/json"
+	"maps"
+	"slices"
+	"time"
 
 	"laneway/shared/claim"
 	"laneway/shared/run"
@@ -12,9 +15,10 @@ import (
 	"laneway/shared/transcript"
 )
 
-// Bounds of one transaction (L1): the port takes 100 ops and 4 MB, the rest is for
-// the session, the record, events and the ledger.
+// Bounds of one transaction (L1): the port takes 100 ops and 4 MB. Of maxOps are rows,
+// the ledger, messages and events; the rest is for the session and the record.
 const (
+	maxOps       = 84
 	maxRows      = 60
 	maxRowsBytes = 3 << 20
 )
@@ -25,47 +29,68 @@ type change struct {
 	status []table.SetOp   // of the run's record
 	drop   []table.Path    // likewise
 	events []*stream.Batch // in order; logged with this commit
+	expire time.Time       // of events, with the terminal; zero: never, the run lives
+}
+
+// commitWith is commit with events that it makes true: they are pushed after it, or
+// dropped with it.
+func (a *attempt) commitWith(ctx context.Context, c change, events ...stream.Event) error {
+	batch := a.out.Prepare(events...)
+	c.events = append(c.events, batch)
+	if err := a.commit(ctx, c); err != nil {
+		batch.Drop()
+		return err
+	}
+	batch.Publish()
+	return nil
 }
 
 // commit writes the waiting rows and a change in one transaction, or in several
 // where they do not fit, in order and the change last (C2, L1). After it the rows
 // are everybody's. Batches are published by the caller, after success only.
 func (a *attempt) commit(ctx context.Context, c change) error {
-	rows := a.unsaved
-	for {
-		n, err := a.fit(rows)
+	last := min(maxRows, maxOps-len(c.tx.Ops)-len(c.events))
+	for len(a.unsaved) > 0 {
+		n, err := fit(a.unsaved, last)
 		if err != nil {
 			return err
 		}
-		if n == len(rows) {
+		if n == len(a.unsaved) {
 			break
 		}
-		if err := a.write(ctx, rows[:n], change{}); err != nil {
+		if n, err = fit(a.unsaved, maxRows); err != nil {
 			return err
 		}
-		rows = rows[n:]
+		if err := a.write(ctx, a.unsaved[:n], change{}); err != nil {
+			return err
+		}
 	}
-	return a.write(ctx, rows, c)
+	return a.write(ctx, a.unsaved, c)
 }
 
-// fit says how many of the rows go into one transaction.
-func (a *attempt) fit(rows []transcript.Entry) (int, error) {
+// fit says how many of the rows go into one transaction that has room for most.
+func fit(rows []transcript.Entry, most int) (int, error) {
 	size := 0
 	for i := range rows {
 		b, err := json.Marshal(&rows[i])
 		if err != nil {
 			return 0, err
 		}
-		size += min(len(b), transcript.MaxRow)
-		if i > 0 && (i >= maxRows || size > maxRowsBytes) {
+		if size += min(len(b), transcript.MaxRow); i >= most || i > 0 && size > maxRowsBytes {
 			return i, nil
 		}
 	}
 	return len(rows), nil
 }
 
+// write is one transaction. It runs on a context of its own: an abort or the end of
+// the invocation must not leave it open whether what a step did is stored.
 func (a *attempt) write(ctx context.Context, rows []transcript.Entry, c change) error {
+	ctx, cancel := a.r.last(ctx)
+	defer cancel()
 	tx := c.tx
+	tx.Ops = slices.Clip(tx.Ops) // what is added here is this try's alone
+	tx.Set, tx.Remove = slices.Clip(tx.Set), slices.Clip(tx.Remove)
 	for i := range rows {
 		op, err := a.r.Log.Put(ctx, a.ref, a.sid, rows[i])
 		if err != nil {
@@ -73,7 +98,7 @@ func (a *attempt) write(ctx context.Context, rows []transcript.Entry, c change) 
 		}
 		tx.Ops = append(tx.Ops, op)
 	}
-	status := c.status
+	status := slices.Clip(c.status)
 	userSeq := int64(0)
 	for i := range rows {
 		if rows[i].Key == a.st.RunID+":user" {
@@ -96,6 +121,7 @@ func (a *attempt) write(ctx context.Context, rows []transcript.Entry, c change) 
 		if a.rotate {
 			tx.Set = append(tx.Set, table.SetOp{Path: table.P(session.AttrSessionID), Value: a.sid})
 			tx.Remove = append(tx.Remove, table.P(session.AttrBase))
+			tx.Ops = append(tx.Ops, session.PutID(a.ref, a.sid))
 		}
 	}
 	events := c.events
@@ -103,9 +129,15 @@ func (a *attempt) write(ctx context.Context, rows []transcript.Entry, c change) 
 		events = append([]*stream.Batch{a.first}, events...)
 	}
 	for _, b := range events {
-		if !b.Empty() {
-			tx.Ops = append(tx.Ops, b.Op())
+		if b.Empty() {
+			continue
 		}
+		op := b.Op()
+		if !c.expire.IsZero() {
+			op.Item = maps.Clone(op.Item) // this try may fail, and the run go on
+			op.Item[table.TTLAttr] = c.expire.Unix()
+		}
+		tx.Ops = append(tx.Ops, op)
 	}
 	if len(rows) > 0 {
 		tx.Head = rows[len(rows)-1].Seq
@@ -124,6 +156,8 @@ func (a *attempt) write(ctx context.Context, rows []transcript.Entry, c change) 
 	if userSeq > 0 {
 		a.st.UserSeq, a.first = userSeq, nil
 	}
+	a.commits++
+	a.moved = true
 	a.head += int64(len(rows))
 	a.unsaved = a.unsaved[len(rows):]
 	a.r.Log.Keep(a.ref.TranscriptPK(a.sid), rows)

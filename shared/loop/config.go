@@ -56,11 +56,11 @@ type PromptInput struct {
 type Ends interface {
 	lane.Finisher
 	// Waiters answers the clients that wait apart from the run's origin.
-	Waiters(ctx context.Context, st run.Status) (held bool, err error)
+	Waiters(ctx context.Context, st run.Status) error
 	// Final is the second reply to an agent call; nil where the origin wants none.
 	Final(st run.Status) []byte
-	// Late takes what could not be posted in time.
-	Late(ctx context.Context, unsent []stream.Unsent) error
+	// Late takes what could not be posted in time of a run's events and reply.
+	Late(ctx context.Context, st run.Status, unsent []stream.Unsent) error
 }
 
 // Config of a Runner. Fields without a note are required.

@@ -11,53 +11,56 @@ import (
 	"laneway/shared/table"
 )
 
+// settleTime is what telling the end may take beside the last write.
+const settleTime = 10 * time.Second
+
 // end does what the way a turn ended asks for. ctx is the invocation's, wctx the
 // turn's: its cause says why it was cut.
 func (a *attempt) end(ctx, wctx context.Context, err error) error {
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.r.Reserve+settleTime)
+	defer cancel()
 	if a.ended.Load() {
-		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.r.Reserve+settleTime)
-		defer cancel()
 		return a.settle(last)
 	}
 	if cause := context.Cause(wctx); cause != nil {
 		err = cause
-		if ctx.Err() != nil && cause == context.Cause(ctx) {
+		if ctx.Err() != nil && errors.Is(cause, context.Cause(ctx)) {
 			err = errShutdown // the invocation's own end, not the run's
 		}
 	}
-	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.r.Reserve+settleTime)
-	defer cancel()
 	var stop *stopError
+	var sleep *sleepError
 	switch {
-	case errors.Is(err, claim.ErrStale), errors.Is(err, claim.ErrReleased):
-		a.out.Stop() // superseded: not a word more (F4)
+	case errors.Is(err, claim.ErrStale):
+		a.out.Stop() // not a word more (F4)
 		return nil
+	case errors.As(err, &sleep):
+		return a.checkpoint(last, err, sleep.until)
 	case errors.Is(err, claim.ErrLapsed), errors.Is(err, errShutdown), errors.Is(err, errNoTime), errors.Is(err, errCut):
-		return a.checkpoint(last, err)
+		return a.checkpoint(last, err, time.Time{})
 	case errors.As(err, &stop):
-		err = a.finishStopped(last, stop.why)
+		return a.over(last, a.finishStopped(last, stop.why))
 	case errors.Is(err, errRunTimeout):
-		err = a.finishTimeout(last)
-	case storeError(err):
+		return a.over(last, a.finishTimeout(last))
+	case storeError(err), errors.Is(err, claim.ErrReleased):
 		// Not the run's fault: whoever claims next goes on from the last step.
-		a.out.Stop()
-		return errors.Join(err, a.release(last))
-	default:
-		err = a.finishFailed(last, err)
+		return a.abandon(last, err)
 	}
-	if errors.Is(err, claim.ErrStale) {
-		a.out.Stop()
-		return nil
-	}
-	if err != nil {
-		a.out.Stop()
-		return errors.Join(err, a.release(last))
-	}
-	return a.settle(last)
+	return a.over(last, a.finishFailed(last, err))
 }
 
-// settleTime is what telling the end may take beside the last write.
-const settleTime = 10 * time.Second
+// over goes on behind a terminal: it was committed, or somebody else has the run, or
+// the store took nothing and the wake-up comes again.
+func (a *attempt) over(ctx context.Context, err error) error {
+	switch {
+	case err == nil:
+		return a.settle(ctx)
+	case errors.Is(err, claim.ErrStale):
+		a.out.Stop()
+		return nil
+	}
+	return a.abandon(ctx, err)
+}
 
 func storeError(err error) bool {
 	for _, e := range []error{table.ErrConflict, table.ErrThrottled, table.ErrUnknown, table.ErrClosed, table.ErrCondition} {
@@ -68,55 +71,84 @@ func storeError(err error) bool {
 	return false
 }
 
-func (a *attempt) release(ctx context.Context) error {
-	err := a.h.Release(ctx)
-	if errors.Is(err, claim.ErrStale) || errors.Is(err, claim.ErrReleased) {
+// checkpoint ends an invocation without ending the run (R1): what was done is
+// stored already, so it says where events go on, gives the claim up and sends a
+// wake-up, or, of a run that sleeps until a time, a delayed one. A model call that
+// was cut by the end of an invocation although it had a fresh one ends the run (R2).
+// The client sees nothing of it but, where text of the cut call was shown, that it is
+// taken back.
+func (a *attempt) checkpoint(ctx context.Context, why error, until time.Time) error {
+	if errors.Is(why, errCut) && a.asking {
+		if a.chk.CutAt == a.chk.Step+1 {
+			return a.over(ctx, a.finishFailed(ctx, errStepTooLong))
+		}
+		a.chk.CutAt = a.chk.Step + 1
+	}
+	a.takeBack()
+	a.out.Drain(ctx)
+	ops, err := a.interrupted()
+	if err != nil {
+		return a.abandon(ctx, err)
+	}
+	if ops, err = a.ledgerFirst(ctx, ops); err == nil {
+		err = a.leave(ctx, ops, until)
+	}
+	var refused *claim.RefusedError
+	switch {
+	case errors.As(err, &refused): // a run that is to stop does not sleep
+		return a.over(ctx, a.finishStopped(ctx, stopReason(refused.Meta)))
+	case errors.Is(err, claim.ErrStale):
+		a.out.Stop()
 		return nil
+	case err != nil:
+		return a.abandon(ctx, err)
+	}
+	// Whoever does not take what must arrive in time gets it from the notifier.
+	now, cancel := context.WithCancel(ctx)
+	cancel()
+	if unsent := a.out.Close(now); len(unsent) > 0 {
+		if err := a.r.Ends.Late(ctx, a.st, unsent); err != nil {
+			a.r.Logger.Warn("events not handed on", "session", a.ref.Hash(), "err", err)
+		}
+	}
+	if until.IsZero() {
+		return a.r.Lanes.Nudge(ctx, a.h.Meta(), "checkpoint", a.h.Owner()+"/checkpoint")
+	}
+	return a.r.Lanes.NudgeLater(ctx, a.h.Meta(), until.Sub(a.r.Clock.Now()), "asleep")
+}
+
+// leave is the commit of a checkpoint. That of a run that goes to sleep fails where it
+// is to stop: nobody would see the mark.
+func (a *attempt) leave(ctx context.Context, ledger []table.Op, until time.Time) error {
+	a.chk.Clean = true
+	tx := claim.Tx{
+		Release: true, Ops: ledger,
+		Set: []table.SetOp{{Path: table.P(session.AttrStalled), Value: int64(0)}},
+	}
+	if !until.IsZero() {
+		if end := a.endOfRun(); !end.IsZero() && end.Before(until) {
+			until = end
+		}
+		tx.Set = append(tx.Set, table.SetOp{Path: table.P(session.AttrWake), Value: until.UnixMilli()})
+		tx.If = a.unmarked()
+	}
+	err := a.commit(ctx, change{tx: tx})
+	if err != nil {
+		a.chk.Clean = false
 	}
 	return err
 }
 
-// checkpoint ends an invocation without ending the run (R1): what was done is
-// stored already, so it says where events go on, gives the claim up and sends a
-// wake-up. A step that was cut by the end of an invocation although it had a fresh
-// one ends the run (R2). The client sees nothing of it but, where text of the cut
-// step was shown, its replacement.
-func (a *attempt) checkpoint(ctx context.Context, why error) error {
-	if errors.Is(why, errCut) {
-		if a.chk.CutAt == a.chk.Step+1 {
-			return a.afterFailed(ctx, errStepTooLong)
-		}
-		a.chk.CutAt = a.chk.Step + 1
-	}
-	if a.itemOn {
-		a.out.Replace("")
-	}
-	a.out.Drain(ctx)
-	a.chk.Clean = true
-	clean := claim.Tx{
-		Release: true,
-		Set:     []table.SetOp{{Path: table.P(session.AttrStalled), Value: int64(0)}},
-	}
-	err := a.commit(ctx, change{tx: clean})
-	a.out.Stop()
-	if errors.Is(err, claim.ErrStale) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return a.r.Lanes.Nudge(ctx, a.h.Meta(), "checkpoint", a.h.Owner()+"/checkpoint")
+// unmarked is the condition that nobody wants the run to stop.
+func (a *attempt) unmarked() table.Cond {
+	m := a.h.Meta()
+	return table.All(
+		table.Lacks(table.P(session.AttrCancel)), // it names the active run, whose end clears it
+		table.Any(table.Lacks(table.P(session.AttrCutoff)), table.Less(table.P(session.AttrCutoff), m.ActiveSeq)))
 }
 
-func (a *attempt) afterFailed(ctx context.Context, why error) error {
-	if err := a.finishFailed(ctx, why); err != nil {
-		a.out.Stop()
-		return err
-	}
-	return a.settle(ctx)
-}
-
-// describe gives an error's text for a user and its kind for a program.
+// describe gives an error's text for a user and its kind for a program. What only
+// operators can make use of is in the log.
 func describe(err error) (text, kind string) {
 	var me *model.Error
 	switch {
@@ -131,5 +163,5 @@ func describe(err error) (text, kind string) {
 	case errors.Is(err, errStepTooLong):
 		return textStepTooLong, "step_too_long"
 	}
-	return "The agent run failed: " + err.Error(), "unknown"
+	return textFailed, "unknown"
 }

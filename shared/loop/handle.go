@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"laneway/shared/claim"
@@ -28,9 +29,19 @@ func (r *Runner) Handle(ctx context.Context, w lane.Wakeup, deadline time.Time) 
 		var h *claim.Holder
 		switch d.Do {
 		case lane.Settle:
-			return r.Lanes.Settle(ctx, m, r.Ends, "settle/"+r.NewID())
+			held, err := r.Lanes.SettleFree(ctx, m, r.Ends, "settle/"+r.NewID())
+			if err != nil || len(held) == 0 {
+				return err
+			}
+			if m, err = session.LoadMeta(ctx, r.Store, w.Ref()); err != nil {
+				return err
+			}
+			m.Unsettled = slices.DeleteFunc(m.Unsettled, func(u string) bool { return slices.Contains(held, u) })
+			continue
 		case lane.Forward:
 			return r.Lanes.Nudge(ctx, m, "lane", fmt.Sprintf("lane/%s/%d", r.NewID(), n))
+		case lane.Wait:
+			return r.Lanes.NudgeLater(ctx, m, d.For, "debounce")
 		case lane.Resume:
 			h, err = r.Claims.Resume(ctx, m)
 		case lane.Start:

@@ -8,71 +8,95 @@ import (
 	"laneway/shared/model"
 	"laneway/shared/run"
 	"laneway/shared/session"
+	"laneway/shared/stream"
 	"laneway/shared/table"
 	"laneway/shared/transcript"
 )
 
+// maxMail bounds the messages that one commit delivers.
+const maxMail = 20
+
 // deliver writes the messages that were steered into this run behind what is there,
-// before the next model call. m is the reading of the session that showed them, and
-// that showed no mark to stop: a commit delivers nothing that it did not see (L3).
-func (a *attempt) deliver(ctx context.Context, m session.Meta) error {
-	for m.MailN > 0 && !m.Marked() {
-		if len(transcript.OpenCalls(a.rows)) > 0 {
-			return nil // results come first
-		}
+// before the next model call, and says how many. m is the reading of the session
+// that showed them, and that showed no mark to stop: a commit delivers nothing that
+// it did not see (L3).
+func (a *attempt) deliver(ctx context.Context, m session.Meta) (delivered int, err error) {
+	for m.MailN > 0 && !m.Marked() && len(transcript.OpenCalls(a.rows)) == 0 {
 		mail, err := lane.Mailbox(ctx, a.r.Store, a.ref)
-		if err != nil || len(mail) == 0 {
-			return err
+		if err != nil {
+			return delivered, err
 		}
-		head, rows := len(a.unsaved), len(a.rows)
-		c := change{}
-		var runs table.Set
-		for _, msg := range mail[:min(len(mail), maxMail)] {
-			st, err := run.Load(ctx, a.r.Store, run.Ref{Tenant: a.ref.Tenant, Run: msg.Run})
-			if err != nil {
-				return err
+		var seen []lane.Mail
+		for _, msg := range mail {
+			if msg.Seq <= m.MailSeq && len(seen) < maxMail {
+				seen = append(seen, msg)
 			}
-			a.add(transcript.Entry{
-				ID: a.r.NewID(), Type: transcript.Message, RunID: st.RunID, At: st.AcceptedAt, Key: st.RunID + ":user",
-				Role: model.User, Content: []model.Block{{Type: model.Text, Text: st.Input.Message}},
-			})
-			seq := a.unsaved[len(a.unsaved)-1].Seq
-			runs = append(runs, msg.Run)
-			c.tx.Ops = append(c.tx.Ops,
-				table.Op{Kind: table.Delete, Key: a.ref.MailKey(msg.Seq), If: table.Exists()},
-				table.Op{
-					Kind: table.Update, Key: st.StatusKey(), If: table.Equal(table.P(run.AttrState), string(run.Steered)),
-					Set: []table.SetOp{
-						{Path: table.P(run.AttrState), Value: string(run.Delivered)},
-						{Path: table.P(run.AttrInto), Value: a.st.Ref.Run},
-						{Path: table.P(run.AttrUserSeq), Value: seq},
-						{Path: table.P(run.AttrSessionID), Value: a.sid},
-					},
-				})
 		}
-		c.tx.Add = []table.AddOp{{Path: table.P(session.AttrMailN), N: -int64(len(runs))}}
-		a.chk.Took = append(a.chk.Took, runs...)
-		err = a.commit(ctx, c)
+		if len(seen) == 0 {
+			return delivered, nil
+		}
+		err = a.deliverSome(ctx, seen)
 		if err == nil {
-			a.itemOn = false
-			m.MailN -= int64(len(runs))
+			m.MailN -= int64(len(seen))
+			delivered += len(seen)
 			continue
 		}
-		a.unsaved, a.rows = a.unsaved[:head], a.rows[:rows]
-		a.chk.Took = a.chk.Took[:len(a.chk.Took)-len(runs)]
 		if !errors.Is(err, table.ErrCondition) {
-			return err
+			return delivered, err
 		}
 		// One was withdrawn meanwhile: read the mailbox again.
 		if m, err = session.LoadMeta(ctx, a.r.Store, a.ref); err != nil {
-			return err
+			return delivered, err
 		}
 	}
-	return nil
+	return delivered, nil
 }
 
-// maxMail bounds the messages that one commit delivers.
-const maxMail = 20
+// deliverSome delivers messages in one commit, on the condition that nobody has
+// taken one of them back.
+func (a *attempt) deliverSome(ctx context.Context, mail []lane.Mail) error {
+	waiting, rows, before := len(a.unsaved), len(a.rows), len(a.chk.Took)
+	c := change{}
+	var took []run.Status
+	for _, msg := range mail {
+		st, err := run.Load(ctx, a.r.Store, run.Ref{Tenant: a.ref.Tenant, Run: msg.Run})
+		if err != nil {
+			a.unsaved, a.rows = a.unsaved[:waiting], a.rows[:rows]
+			return err
+		}
+		took = append(took, st)
+		a.add(transcript.Entry{
+			ID: a.r.NewID(), Type: transcript.Message, RunID: st.RunID, At: st.AcceptedAt, Key: st.RunID + ":user",
+			Role: model.User, Content: []model.Block{{Type: model.Text, Text: st.Input.Message}},
+		})
+		c.tx.Ops = append(c.tx.Ops,
+			table.Op{Kind: table.Delete, Key: a.ref.MailKey(msg.Seq), If: table.Exists()},
+			table.Op{
+				Kind: table.Update, Key: st.StatusKey(), If: table.Equal(table.P(run.AttrState), string(run.Steered)),
+				Set: []table.SetOp{
+					{Path: table.P(run.AttrState), Value: string(run.Delivered)},
+					{Path: table.P(run.AttrInto), Value: a.st.Ref.Run},
+					{Path: table.P(run.AttrUserSeq), Value: a.unsaved[len(a.unsaved)-1].Seq},
+					{Path: table.P(run.AttrSessionID), Value: a.sid},
+				},
+			})
+	}
+	c.tx.Add = []table.AddOp{{Path: table.P(session.AttrMailN), N: -int64(len(mail))}}
+	for _, st := range took {
+		a.chk.Took = append(a.chk.Took, st.Ref.Run)
+	}
+	head := a.head
+	// What the model said before stands, as a message of its own.
+	if err := a.commitWith(ctx, c, stream.EndMessage()); err != nil {
+		saved := int(a.head - head) // by the commits that came before the one that failed
+		a.unsaved, a.rows = a.unsaved[:max(waiting-saved, 0)], a.rows[:rows]
+		a.chk.Took = a.chk.Took[:before]
+		return err
+	}
+	a.endMessage()
+	a.tell(took, run.Disposition{Kind: "steered", RunID: a.st.RunID, Step: a.chk.Step})
+	return nil
+}
 
 // moveBack puts the undelivered messages of a run that ends otherwise than ok back
 // among the pending runs, each at its own accept sequence, with the terminal (L3).
@@ -81,7 +105,7 @@ func (a *attempt) moveBack(ctx context.Context, c *change) error {
 	if err != nil {
 		return err
 	}
-	a.moved = int64(len(mail))
+	a.back = int64(len(mail))
 	for _, msg := range mail {
 		st, err := run.Load(ctx, a.r.Store, run.Ref{Tenant: a.ref.Tenant, Run: msg.Run})
 		if err != nil {
@@ -98,10 +122,10 @@ func (a *attempt) moveBack(ctx context.Context, c *change) error {
 				Remove: []table.Path{table.P(run.AttrInto)},
 			})
 	}
-	if a.moved > 0 {
+	if a.back > 0 {
 		c.tx.Add = append(c.tx.Add,
-			table.AddOp{Path: table.P(session.AttrPendingN), N: a.moved},
-			table.AddOp{Path: table.P(session.AttrMailN), N: -a.moved})
+			table.AddOp{Path: table.P(session.AttrPendingN), N: a.back},
+			table.AddOp{Path: table.P(session.AttrMailN), N: -a.back})
 	}
 	return nil
 }

@@ -5,7 +5,7 @@ import "laneway/shared/id"
 // Numbers of the loop breaker (spec: loop 4.4): a call that is repeated with the
 // same arguments and the same result is noted, blocked, and then ends the run.
 const (
-	repeatWindow = 30
+	repeatWindow = 30 // different calls that are remembered
 	repeatWarn   = 10
 	repeatBlock  = 20
 )
@@ -13,12 +13,20 @@ const (
 // textLoopBlocked is what the model reads of a batch that was not run.
 const textLoopBlocked = "This tool call was repeated too often with the same arguments and the same result, so it was not run. Use what you have, or try something else."
 
-// repeats is the loop breaker's memory: digests of the last calls of a run, newest
-// last. It goes with the checkpoint.
+// repeats is the loop breaker's memory, which goes with the checkpoint: the last
+// different calls of a run, the latest last, each with its last result and how often
+// in a row it had that one. So loops over several calls are seen as well as loops
+// over one, and the memory of a loop is small however long it is.
 type repeats struct {
-	Last    []string `json:"last,omitempty"`  // digest of name, arguments and result
-	Calls   []string `json:"calls,omitempty"` // digest of name and arguments
-	Blocked bool     `json:"blocked,omitempty"`
+	Calls   []repeated `json:"calls,omitempty"`
+	Blocked bool       `json:"blocked,omitempty"`
+}
+
+// repeated is a call by the digests of name and arguments, and of its result.
+type repeated struct {
+	Call   string `json:"c"`
+	Result string `json:"r"`
+	N      int    `json:"n"`
 }
 
 // verdict says what becomes of a batch of calls.
@@ -28,7 +36,7 @@ type verdict struct{ block, end bool }
 // calls is a loop the batch is blocked, the second time the run ends.
 func (r *repeats) admit(calls []*call) verdict {
 	for _, c := range calls {
-		if c.result != nil || r.count(callDigest(c)) < repeatBlock {
+		if c.result != nil || r.count(c) < repeatBlock {
 			continue
 		}
 		if r.Blocked {
@@ -40,43 +48,48 @@ func (r *repeats) admit(calls []*call) verdict {
 	return verdict{}
 }
 
-// count is how often in a row of the window a call came with one and the same result.
-func (r *repeats) count(callDigest string) int {
-	n, result := 0, ""
-	for i := len(r.Calls) - 1; i >= 0; i-- {
-		if r.Calls[i] != callDigest {
-			continue
+// count is how often in a row a call came with one and the same result.
+func (r *repeats) count(c *call) int {
+	digest := callDigest(c)
+	for i := range r.Calls {
+		if r.Calls[i].Call == digest {
+			return r.Calls[i].N
 		}
-		if result == "" {
-			result = r.Last[i]
-		}
-		if r.Last[i] != result {
-			break
-		}
-		n++
 	}
-	return n
+	return 0
 }
 
-// note remembers a call with its result.
+// note remembers a call with its result. One that was blocked had none of its own,
+// and stays the loop that it is.
 func (r *repeats) note(c *call) {
+	if c.blocked {
+		return
+	}
 	text := ""
 	for _, b := range c.result.Content {
 		text += b.Text
 	}
-	r.Calls = append(r.Calls, callDigest(c))
-	r.Last = append(r.Last, id.Hash(callDigest(c), text)[:16])
-	if n := len(r.Calls) - repeatWindow; n > 0 {
-		r.Calls, r.Last = r.Calls[n:], r.Last[n:]
+	now := repeated{Call: callDigest(c), Result: digest(text), N: 1}
+	kept := make([]repeated, 0, len(r.Calls)+1)
+	for _, old := range r.Calls {
+		if old.Call != now.Call {
+			kept = append(kept, old)
+		} else if old.Result == now.Result {
+			now.N += old.N
+		}
 	}
+	kept = append(kept, now)
+	r.Calls = kept[max(0, len(kept)-repeatWindow):]
 }
 
 // warning is the note that is put behind the result of a call that repeats itself.
 func (r *repeats) warning(c *call) string {
-	if r.count(callDigest(c)) != repeatWarn {
+	if r.count(c) != repeatWarn {
 		return ""
 	}
 	return "[laneway] This call has been made with the same arguments and the same result several times in a row."
 }
 
-func callDigest(c *call) string { return id.Hash(c.block.Name, string(c.block.Arguments))[:16] }
+func callDigest(c *call) string { return digest(c.block.Name, string(c.block.Arguments)) }
+
+func digest(parts ...string) string { return id.Hash(parts...)[:16] }

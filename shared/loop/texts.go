@@ -15,5 +15,6 @@ const (
 	textStalled      = "⚠️ This run was ended because it made no progress in several attempts."
 	textLoopEnded    = "⚠️ The run was ended: the model kept repeating one tool call with the same result."
 	textTooManySteps = "⚠️ The run was ended because it took too many steps."
+	textFailed       = "⚠️ The run failed because of an internal error."
 	textStepTooLong  = "⚠️ A single step of this run took longer than a function may run."
 )

@@ -24,6 +24,11 @@ type stopError struct{ why string }
 
 func (e *stopError) Error() string { return "stopped: " + e.why }
 
+// sleepError says that the run has nothing to do before a time.
+type sleepError struct{ until time.Time }
+
+func (e *sleepError) Error() string { return "asleep until " + e.until.Format(time.RFC3339) }
+
 func stopReason(m session.Meta) string {
 	why := m.CutWhy
 	if m.Cancel == m.Active {

@@ -2,60 +2,147 @@ package notify
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
+	"laneway/shared/claim"
 	"laneway/shared/protocol"
 	"laneway/shared/push"
 	"laneway/shared/run"
 	"laneway/shared/stream"
+	"laneway/shared/table"
 )
 
 // Final is the second reply of agent for a run that has ended; nil where its caller
 // wants none.
 func (s *Service) Final(st run.Status) []byte {
-	if st.Origin == nil || st.Origin.Kind != run.WaitFinal || st.Outcome == nil {
+	if st.Origin == nil || st.Outcome == nil {
 		return nil
 	}
-	b, err := st.AppendFinal(st.Origin.RequestID, s.MaxFrame)
+	return s.final(st, *st.Origin, s.MaxFrame)
+}
+
+// final is that reply to a client, in at most limit bytes.
+func (s *Service) final(st run.Status, w run.Waiter, limit int) []byte {
+	if w.Kind != run.WaitFinal {
+		return nil
+	}
+	b, err := st.AppendFinal(w.RequestID, limit)
 	if err != nil {
 		s.Log.Error("final reply not encoded", "run", st.Ref.Run, "err", err)
-		return protocol.AppendError(nil, st.Origin.RequestID, protocol.Internal())
+		return protocol.AppendError(nil, w.RequestID, protocol.Internal())
 	}
 	return b
 }
 
 // Finish does for an unsettled run what its end owes to others, when somebody else
 // than its terminal's holder finds it: events, the caller, the waiters (L5). While
-// that holder may still be at it the run is held.
+// another one may still be at it the run is held.
 func (s *Service) Finish(ctx context.Context, st run.Status) (held bool, err error) {
-	if st.State == run.Delivered && st.Outcome == nil {
-		into, err := run.Load(ctx, s.Store, run.Ref{Tenant: st.Tenant, Run: st.Into})
-		if err != nil {
-			return false, err
-		}
-		if into.Outcome == nil {
-			return true, nil // cannot be: it is unsettled because that run ended
-		}
-		if err := s.share(ctx, &st, into); err != nil {
-			return false, err
-		}
-	}
-	if st.Outcome == nil {
-		return true, nil
-	}
-	if s.Clock.Now().UnixMilli() < st.OriginLease {
-		return true, nil
+	if held, err = s.lease(ctx, &st); held || err != nil {
+		return held, err
 	}
 	if err := s.events(ctx, st); err != nil {
 		return false, err
 	}
 	if frame := s.Final(st); frame != nil {
 		if err := s.post(ctx, *st.Origin, frame); err != nil {
-			return false, err
+			u := stream.Unsent{To: target(*st.Origin), Frame: frame, Waiter: st.Origin}
+			if err := s.Late(ctx, st, []stream.Unsent{u}); err != nil {
+				return false, err
+			}
 		}
 	}
-	return s.Waiters(ctx, st)
+	if err := s.Waiters(ctx, st); err != nil || st.TermEvent == 0 {
+		return false, err
+	}
+	return false, run.Expire(ctx, s.Store, st.Ref, s.Clock.Now().Add(run.Keep))
+}
+
+// lease makes the caller the one who tells a run's end, for as long as an answerer has
+// (W2), and gives a message that another run took the outcome that it shares.
+func (s *Service) lease(ctx context.Context, st *run.Status) (held bool, err error) {
+	now := s.Clock.Now()
+	if now.UnixMilli() < st.OriginLease {
+		return true, nil
+	}
+	until := now.Add(s.Times.Answer).UnixMilli()
+	set := []table.SetOp{{Path: table.P(run.AttrOriginLease), Value: until}}
+	if st.Outcome == nil {
+		if st.State != run.Delivered {
+			return true, nil // cannot be: it is unsettled because it ended
+		}
+		into, err := s.taker(ctx, *st)
+		if err != nil || into.Outcome == nil {
+			return err == nil, err
+		}
+		share(st, into)
+		more, err := ended(st, now)
+		if err != nil {
+			return false, err
+		}
+		set = append(set, more...)
+	}
+	_, err = claim.Write(ctx, s.Store, s.Clock, s.Times.Retry, table.Op{
+		Kind: table.Update, Key: st.StatusKey(), Set: set,
+		If: table.All(table.Exists(), table.Any(
+			table.Lacks(table.P(run.AttrOriginLease)),
+			table.Less(table.P(run.AttrOriginLease), now.UnixMilli()+1))),
+	})
+	if ce, failed := table.Failed(err); failed {
+		mine := ce.Ambiguous && ce.Found != nil && ce.Found.Attrs.Int(run.AttrOriginLease) == until
+		return !mine, nil
+	}
+	return false, err
+}
+
+// taker is the run that took a message. Should its record have expired, the message
+// ended with it, nobody knows how.
+func (s *Service) taker(ctx context.Context, st run.Status) (run.Status, error) {
+	into, err := run.Load(ctx, s.Store, run.Ref{Tenant: st.Tenant, Run: st.Into})
+	if errors.Is(err, run.ErrUnknown) {
+		into = st
+		into.EndedAt = s.Clock.Now().UnixMilli()
+		into.Outcome = &run.Outcome{Kind: run.Failed, Error: "The record of the run that took this message has expired.", ErrorKind: "unknown"}
+		return into, nil
+	}
+	return into, err
+}
+
+// share gives a message that another run took that one's outcome.
+func share(st *run.Status, into run.Status) {
+	st.Outcome, st.EndedAt = into.Outcome, into.EndedAt
+	if st.StartedAt == 0 {
+		st.StartedAt = into.StartedAt
+	}
+	kind := "collected"
+	if st.Disposition.Kind == "steered" {
+		kind = "steered"
+	}
+	st.Disposition = run.Disposition{Kind: kind, RunID: into.RunID, Step: st.Disposition.Step}
+}
+
+// ended is what the record of a run that shares an outcome says from then on.
+func ended(st *run.Status, now time.Time) ([]table.SetOp, error) {
+	out, err := json.Marshal(st.Outcome)
+	if err != nil {
+		return nil, err
+	}
+	disp, err := json.Marshal(st.Disposition)
+	if err != nil {
+		return nil, err
+	}
+	return []table.SetOp{
+		{Path: table.P(run.AttrState), Value: string(run.Ended)},
+		{Path: table.P(run.AttrOutcome), Value: out},
+		{Path: table.P(run.AttrDisposition), Value: disp},
+		{Path: table.P(run.AttrStarted), Value: st.StartedAt},
+		{Path: table.P(run.AttrEnded), Value: st.EndedAt},
+		{Path: table.P(table.TTLAttr), Value: now.Add(run.Keep).Unix()},
+	}, nil
 }
 
 // events pushes a run's last events again, or for a run that never began makes and
@@ -65,29 +152,32 @@ func (s *Service) events(ctx context.Context, st run.Status) error {
 		Ref: st.Ref, RunID: st.RunID, SessionKey: st.SessionKey, SessionID: st.SessionID, AgentID: st.AgentID,
 		Lane: st.Lane, Origin: st.Origin, OriginUsesChat: st.Method != "agent",
 	}
-	from := st.TermEvent
-	if from == 0 {
-		out, err := s.Stream.Open(ctx, info, max(st.NextEvent, 1))
-		if err != nil {
-			return err
-		}
-		batch := out.Prepare(EndEvents(&st, "")...)
-		from = batch.First()
-		op := batch.Op()
-		if _, err = s.Store.Write(ctx, op); err != nil {
-			batch.Drop()
-			out.Stop()
-			return err
-		}
-		batch.Publish()
-		return s.Late(ctx, out.Close(ctx))
+	if st.TermEvent == 0 {
+		return s.firstEvents(ctx, st, info)
 	}
-	err := s.Stream.PushLogged(ctx, info, from)
+	err := s.Stream.PushLogged(ctx, info, st.TermEvent)
 	var unsent *stream.UnsentError
 	if errors.As(err, &unsent) {
-		return s.Late(ctx, unsent.Unsent)
+		return s.Late(ctx, st, unsent.Unsent)
 	}
 	return err
+}
+
+func (s *Service) firstEvents(ctx context.Context, st run.Status, info stream.Info) error {
+	out, err := s.Stream.Open(ctx, info, max(st.NextEvent, 1))
+	if err != nil {
+		return err
+	}
+	batch := out.Prepare(EndEvents(&st, "")...)
+	batch.Expire(s.Clock.Now().Add(run.Keep))
+	// The same row whoever writes it: a repeat after a crash changes nothing.
+	if _, err := claim.Write(ctx, s.Store, s.Clock, s.Times.Retry, batch.Op()); err != nil {
+		batch.Drop()
+		out.Stop()
+		return err
+	}
+	batch.Publish()
+	return s.Late(ctx, st, out.Close(ctx))
 }
 
 // EndEvents are the last events of a run: its lifecycle end, then the chat's. text
@@ -125,31 +215,37 @@ func EndEvents(st *run.Status, text string) []stream.Event {
 	return []stream.Event{stream.EndMessage(), stream.Agent(protocol.StreamLifecycle, d), stream.Chat(chat)}
 }
 
-// Waiters answers the clients that wait for a run beside its origin. held: another
-// answerer has one of them for a moment; it gets a timer of its own, which answers
-// it if that one does not (W2).
-func (s *Service) Waiters(ctx context.Context, st run.Status) (held bool, err error) {
+// answerAtOnce bounds the waiters of a run that are answered side by side.
+const answerAtOnce = 8
+
+// Waiters answers the clients that wait for a run beside its origin. One that cannot
+// be answered now, because another answerer has it for a moment or its connection does
+// not take the frame, gets a timer of its own: nobody's connection keeps a run
+// unsettled, and with it its lane.
+func (s *Service) Waiters(ctx context.Context, st run.Status) error {
 	rows, err := run.Waiters(ctx, s.Store, st.Ref)
 	if err != nil {
-		return false, err
+		return err
 	}
+	var g errgroup.Group
+	g.SetLimit(answerAtOnce)
 	for i := range rows {
-		err := s.answer(ctx, &rows[i], s.frame(st, rows[i].Waiter))
-		if errors.Is(err, run.ErrHeld) {
-			err = s.waitTimer(ctx, st.Ref, st.RunID, rows[i].Waiter, rows[i].Deadline, s.Times.Answer+time.Second)
-		}
-		if err != nil {
-			return false, err
-		}
+		g.Go(func() error {
+			w := &rows[i]
+			if s.answer(ctx, w, s.frame(st, w.Waiter)) == nil {
+				return nil
+			}
+			return s.waitTimer(ctx, timer{Run: st.Ref.Run, Tenant: st.Tenant, RunID: st.RunID, Deadline: w.Deadline}, w.Waiter, s.Times.Answer+time.Second)
+		})
 	}
-	return false, nil
+	return g.Wait()
 }
 
-// frame is what a waiter of an ended run is answered with.
+// frame is what a waiter of an ended run is answered with: it is written into the
+// waiter's row, so the limit of an adapter that takes more does not count.
 func (s *Service) frame(st run.Status, w run.Waiter) []byte {
 	if w.Kind == run.WaitFinal {
-		st.Origin = &w
-		return s.Final(st)
+		return s.final(st, w, min(s.MaxFrame, protocol.MaxFrameOut))
 	}
 	b, err := protocol.AppendResult(nil, w.RequestID, st.Snapshot())
 	if err != nil {
@@ -173,26 +269,6 @@ func (s *Service) answer(ctx context.Context, w *run.WaitRow, frame []byte) erro
 	return w.Done(ctx, s.Store)
 }
 
-// Late hands what a stream could not deliver in time to the timer queue.
-func (s *Service) Late(ctx context.Context, unsent []stream.Unsent) error {
-	for _, u := range unsent {
-		t := timer{Kind: timerPost, Conn: u.To.ConnectionID, Callback: u.To.Callback, Frame: u.Frame}
-		if err := s.after(ctx, time.Second, t); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// lateTries bounds how often an unsent frame is tried again: with its pauses about
-// five minutes, longer than a connection that cannot take a frame lives.
-const lateTries = 8
-
-func (s *Service) late(ctx context.Context, t timer) error {
-	err := s.post(ctx, run.Waiter{ConnectionID: t.Conn, Callback: t.Callback}, t.Frame)
-	if err == nil || errors.Is(err, push.ErrTooLarge) || t.Tries >= lateTries {
-		return nil
-	}
-	t.Tries++
-	return s.after(ctx, time.Second<<t.Tries, t)
+func target(w run.Waiter) push.Target {
+	return push.Target{ConnectionID: w.ConnectionID, Callback: w.Callback}
 }

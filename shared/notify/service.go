@@ -25,7 +25,6 @@ import (
 	"laneway/shared/push"
 	"laneway/shared/queue"
 	"laneway/shared/run"
-	"laneway/shared/session"
 	"laneway/shared/stream"
 	"laneway/shared/table"
 )
@@ -87,18 +86,17 @@ const (
 )
 
 type timer struct {
-	Kind      string `json:"kind"`
-	Tenant    string `json:"t,omitempty"`
-	Run       string `json:"run,omitempty"` // short id
-	RunID     string `json:"id,omitempty"`  // whole, of a wait
-	Conn      string `json:"c,omitempty"`
-	Callback  string `json:"cb,omitempty"`
-	Request   string `json:"r,omitempty"`
-	Deadline  int64  `json:"until,omitempty"` // ms
-	Nonce     string `json:"nonce,omitempty"`
-	Frame     []byte `json:"f,omitempty"`
-	Tries     int    `json:"n,omitempty"`
-	SessionOf string `json:"k,omitempty"`
+	Kind     string   `json:"kind"`
+	Tenant   string   `json:"t,omitempty"`
+	Run      string   `json:"run,omitempty"` // short id
+	RunID    string   `json:"id,omitempty"`  // whole, of a wait
+	Conn     string   `json:"c,omitempty"`
+	Callback string   `json:"cb,omitempty"`
+	Request  string   `json:"r,omitempty"`
+	Deadline int64    `json:"until,omitempty"` // ms
+	Nonce    string   `json:"nonce,omitempty"`
+	Frames   [][]byte `json:"f,omitempty"`
+	Tries    int      `json:"n,omitempty"`
 }
 
 func (s *Service) after(ctx context.Context, d time.Duration, t timer) error {
@@ -135,11 +133,9 @@ func (s *Service) HandleTimer(ctx context.Context, body []byte) error {
 // post sends a frame once. A connection that is gone is forgotten, and counts as
 // told: there is nobody left to tell.
 func (s *Service) post(ctx context.Context, w run.Waiter, frame []byte) error {
-	err := s.Poster.Post(ctx, push.Target{ConnectionID: w.ConnectionID, Callback: w.Callback}, frame)
+	err := s.Poster.Post(ctx, target(w), frame)
 	if errors.Is(err, push.ErrGone) {
 		return s.Connections.Close(ctx, w.ConnectionID)
 	}
 	return err
 }
-
-func refOf(st run.Status) session.Ref { return session.Ref{Tenant: st.Tenant, Key: st.SessionKey} }

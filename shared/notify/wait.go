@@ -2,14 +2,12 @@ package notify
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"time"
 
 	"laneway/shared/protocol"
 	"laneway/shared/push"
 	"laneway/shared/run"
-	"laneway/shared/table"
 )
 
 // Inline is the longest wait that is answered by its own request instead of by a
@@ -26,7 +24,7 @@ func (s *Service) Wait(ctx context.Context, ref run.Ref, runID string, w run.Wai
 	deadline := s.Clock.Now().Add(window)
 	w.Kind = run.WaitSnapshot
 	for {
-		st, frame, err := s.look(ctx, ref, runID, w)
+		st, frame, err := s.look(ctx, ref, w)
 		if err != nil || frame != nil {
 			return frame, err
 		}
@@ -52,13 +50,14 @@ func (s *Service) Wait(ctx context.Context, ref run.Ref, runID string, w run.Wai
 // Attach registers a waiter: the timer first, then the row, then the record is read
 // again, so that no end can fall between (W2). It gives a frame where the run has
 // ended by then and this call is its answerer. A zero deadline waits for the end
-// alone.
+// alone. After an error nobody waits; once the row is there no error is returned,
+// because the timer answers.
 func (s *Service) Attach(ctx context.Context, ref run.Ref, runID string, w run.Waiter, deadline time.Time) ([]byte, error) {
-	until := int64(0)
+	t := timer{Tenant: ref.Tenant, Run: ref.Run, RunID: runID}
 	if !deadline.IsZero() {
-		until = deadline.UnixMilli()
+		t.Deadline = deadline.UnixMilli()
 	}
-	if err := s.waitTimer(ctx, ref, runID, w, until, 0); err != nil {
+	if err := s.waitTimer(ctx, t, w, s.next(t.Deadline)); err != nil {
 		return nil, err
 	}
 	now := s.Clock.Now()
@@ -69,7 +68,25 @@ func (s *Service) Attach(ctx context.Context, ref run.Ref, runID string, w run.W
 	if err := run.PutWaiter(ctx, s.Store, ref, w, deadline, expires); err != nil {
 		return nil, err
 	}
-	st, frame, err := s.look(ctx, ref, runID, w)
+	if s.next(t.Deadline) <= rowDelay {
+		// The timer may have come before the row did.
+		if err := s.waitTimer(ctx, t, w, rowDelay); err != nil {
+			s.Log.Warn("second timer of a wait not armed", "run", ref.Run, "err", err)
+		}
+	}
+	frame, err := s.attached(ctx, ref, w)
+	if err != nil {
+		s.Log.Warn("waiter left to its timer", "run", ref.Run, "err", err)
+	}
+	return frame, nil
+}
+
+// rowDelay is how long after its timer a waiter's row may come.
+const rowDelay = time.Second
+
+// attached looks once more behind the row, and answers where the run has ended.
+func (s *Service) attached(ctx context.Context, ref run.Ref, w run.Waiter) ([]byte, error) {
+	st, frame, err := s.look(ctx, ref, w)
 	if err != nil || frame == nil {
 		return nil, err
 	}
@@ -84,11 +101,15 @@ func (s *Service) Attach(ctx context.Context, ref run.Ref, runID string, w run.W
 	if err != nil {
 		return nil, err
 	}
-	return frame, row.Done(ctx, s.Store)
+	if err := row.Done(ctx, s.Store); err != nil {
+		// Its timer finds the row and posts a second time, for which this is a crash.
+		s.Log.Warn("answered waiter not removed", "run", ref.Run, "err", err)
+	}
+	return frame, nil
 }
 
 // look gives the frame for a run that has ended, or nil.
-func (s *Service) look(ctx context.Context, ref run.Ref, _ string, w run.Waiter) (run.Status, []byte, error) {
+func (s *Service) look(ctx context.Context, ref run.Ref, w run.Waiter) (run.Status, []byte, error) {
 	st, err := s.Ended(ctx, ref)
 	if errors.Is(err, run.ErrUnknown) {
 		return st, nil, nil
@@ -106,53 +127,32 @@ func (s *Service) Ended(ctx context.Context, ref run.Ref) (run.Status, error) {
 	if err != nil || st.Outcome != nil || st.State != run.Delivered {
 		return st, err
 	}
-	into, err := run.Load(ctx, s.Store, run.Ref{Tenant: ref.Tenant, Run: st.Into})
-	if err != nil {
-		return st, err
+	into, err := s.taker(ctx, st)
+	if err == nil && into.Outcome != nil {
+		share(&st, into)
 	}
-	st.Outcome, st.EndedAt = into.Outcome, into.EndedAt
-	if st.StartedAt == 0 {
-		st.StartedAt = into.StartedAt
-	}
-	return st, nil
+	return st, err
 }
 
+// queuedChat says whether a chat turn waits behind others; one that is about to begin
+// does not.
 func queuedChat(st run.Status) bool {
-	return st.Method == "chat.send" && st.State == run.Pending
+	return st.Method == "chat.send" && st.State == run.Pending && st.Disposition.Kind != "started"
 }
 
-// share gives a delivered message's record the outcome of the run that took it.
-func (s *Service) share(ctx context.Context, st *run.Status, into run.Status) error {
-	st.Outcome, st.EndedAt, st.StartedAt = into.Outcome, into.EndedAt, into.StartedAt
-	st.Disposition = run.Disposition{Kind: "steered", RunID: into.RunID}
-	body, err := json.Marshal(st.Outcome)
-	if err != nil {
-		return err
+// next is how long until a waiter is to be looked at: at its deadline, or earlier for
+// a tick that keeps its connection open.
+func (s *Service) next(deadline int64) time.Duration {
+	if deadline == 0 {
+		return s.Tick
 	}
-	_, err = s.Store.Write(ctx, table.Op{
-		Kind: table.Update, Key: st.StatusKey(), If: table.Exists(),
-		Set: []table.SetOp{
-			{Path: table.P(run.AttrState), Value: string(run.Ended)},
-			{Path: table.P(run.AttrOutcome), Value: body},
-			{Path: table.P(run.AttrEnded), Value: st.EndedAt},
-			{Path: table.P(table.TTLAttr), Value: s.Clock.Now().Add(run.Keep).Unix()},
-		},
-	})
-	return err
+	return max(0, min(s.Tick, time.UnixMilli(deadline).Sub(s.Clock.Now())))
 }
 
-// waitTimer arms the next look at a waiter: at its deadline, or earlier for a tick
-// that keeps its connection open. at is the delay where it is known, 0 where it
-// follows from the deadline.
-func (s *Service) waitTimer(ctx context.Context, ref run.Ref, runID string, w run.Waiter, deadline int64, at time.Duration) error {
-	t := timer{Kind: timerWait, Tenant: ref.Tenant, Run: ref.Run, RunID: runID, Conn: w.ConnectionID, Callback: w.Callback, Request: w.RequestID, Deadline: deadline}
-	if at == 0 {
-		at = s.Tick
-		if deadline != 0 {
-			at = min(at, time.UnixMilli(deadline).Sub(s.Clock.Now()))
-		}
-	}
-	return s.after(ctx, at, t)
+// waitTimer arms a look at a waiter. t says whose, and what for.
+func (s *Service) waitTimer(ctx context.Context, t timer, w run.Waiter, after time.Duration) error {
+	t.Kind, t.Conn, t.Callback, t.Request = timerWait, w.ConnectionID, w.Callback, w.RequestID
+	return s.after(ctx, after, t)
 }
 
 // deadline is a look at a waiter: the run has ended (then the answer may have been
@@ -160,47 +160,69 @@ func (s *Service) waitTimer(ctx context.Context, ref run.Ref, runID string, w ru
 func (s *Service) deadline(ctx context.Context, t timer) error {
 	ref := run.Ref{Tenant: t.Tenant, Run: t.Run}
 	row, there, err := run.LoadWaiter(ctx, s.Store, ref, t.Conn, t.Request)
-	if err != nil || !there && t.Tries > 0 {
-		return err
-	}
-	if !there {
-		// The row is written after the timer: a timer that is first looks once more.
-		if time.UnixMilli(t.Deadline).Sub(s.Clock.Now()) > time.Second {
-			return nil
-		}
-		t.Tries++
-		return s.after(ctx, time.Second, t)
-	}
-	st, frame, err := s.look(ctx, ref, t.RunID, row.Waiter)
 	if err != nil {
 		return err
 	}
-	now := s.Clock.Now()
-	over := row.Deadline != 0 && now.UnixMilli() >= row.Deadline
-	if frame == nil && over {
-		if queuedChat(st) {
-			frame, err = protocol.AppendResult(nil, row.RequestID, protocol.WaitQueued(t.RunID))
-		} else {
-			frame, err = protocol.AppendResult(nil, row.RequestID, protocol.WaitExpired(t.RunID))
+	if !there {
+		// The row is written after the timer: one that is at its time looks once more.
+		if t.Tries > 0 || s.next(t.Deadline) > rowDelay {
+			return nil
 		}
-		if err != nil {
-			return err
-		}
+		t.Tries++
+		return s.after(ctx, rowDelay, t)
+	}
+	frame, err := s.due(ctx, ref, t.RunID, &row)
+	if err != nil {
+		return err
 	}
 	if frame == nil {
-		tick, err := protocol.AppendEvent(nil, protocol.EventTick, protocol.Tick{TS: now.UnixMilli()})
-		if err != nil {
+		if gone, err := s.tick(ctx, &row); gone || err != nil {
 			return err
 		}
-		err = s.Poster.Post(ctx, push.Target{ConnectionID: row.ConnectionID, Callback: row.Callback}, tick)
-		if errors.Is(err, push.ErrGone) {
-			return errors.Join(row.Done(ctx, s.Store), s.Connections.Close(ctx, row.ConnectionID))
-		}
-		return s.waitTimer(ctx, ref, t.RunID, row.Waiter, row.Deadline, 0)
+		t.Deadline, t.Tries = row.Deadline, 0
+		return s.after(ctx, s.next(t.Deadline), t)
 	}
 	err = s.answer(ctx, &row, frame)
-	if errors.Is(err, run.ErrHeld) {
-		return s.waitTimer(ctx, ref, t.RunID, row.Waiter, row.Deadline, s.Times.Answer+time.Second)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, run.ErrHeld): // that one may die
+	case t.Tries >= lateTries:
+		s.Log.Warn("waiter given up", "run", ref.Run, "connection", t.Conn, "err", err)
+		return row.Done(ctx, s.Store)
+	default:
+		t.Tries++
 	}
-	return err
+	return s.after(ctx, s.Times.Answer+time.Second, t)
+}
+
+// due is the answer of a waiter whose run or time is over, or nil.
+func (s *Service) due(ctx context.Context, ref run.Ref, runID string, row *run.WaitRow) ([]byte, error) {
+	st, frame, err := s.look(ctx, ref, row.Waiter)
+	if err != nil || frame != nil {
+		return frame, err
+	}
+	if len(row.Answer) > 0 {
+		return row.Answer, nil // somebody answered it, and may have died before the post
+	}
+	switch {
+	case row.Deadline == 0 || s.Clock.Now().UnixMilli() < row.Deadline:
+		return nil, nil
+	case queuedChat(st):
+		return protocol.AppendResult(nil, row.RequestID, protocol.WaitQueued(runID))
+	}
+	return protocol.AppendResult(nil, row.RequestID, protocol.WaitExpired(runID))
+}
+
+// tick keeps the connection of a waiter open. One that is gone waits no more.
+func (s *Service) tick(ctx context.Context, row *run.WaitRow) (gone bool, err error) {
+	frame, err := protocol.AppendEvent(nil, protocol.EventTick, protocol.Tick{TS: s.Clock.Now().UnixMilli()})
+	if err != nil {
+		return false, err
+	}
+	err = s.Poster.Post(ctx, target(row.Waiter), frame)
+	if errors.Is(err, push.ErrGone) {
+		return true, errors.Join(row.Done(ctx, s.Store), s.Connections.Close(ctx, row.ConnectionID))
+	}
+	return false, nil // a tick that got lost is no matter
 }

@@ -132,7 +132,8 @@ type Outcome struct {
 	ProviderStarted bool           `json:"providerStarted,omitempty"`
 	Liveness        string         `json:"livenessState,omitempty"`
 	Payloads        []Payload      `json:"payloads,omitempty"`
-	Text            string         `json:"-"` // visible reply, whole
+	Text            string         `json:"-"`             // visible reply, whole
+	Cut             bool           `json:"cut,omitempty"` // the payload is only the start of Text
 	Provider        string         `json:"provider,omitempty"`
 	Model           string         `json:"model,omitempty"`
 	Usage           *model.Usage   `json:"usage,omitempty"`

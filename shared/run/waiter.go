@@ -1,6 +1,7 @@
 package run
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,7 +28,8 @@ const (
 	attrAnswer   = "ans"
 )
 
-// PutWaiter stores a waiter. A repeat of the same request replaces it.
+// PutWaiter stores a waiter. A repeat of the same request replaces it, unless it is
+// answered already: an answer that was written stays the answer (W2).
 func PutWaiter(ctx context.Context, t table.Store, r Ref, w Waiter, deadline, expires time.Time) error {
 	who, err := json.Marshal(w)
 	if err != nil {
@@ -37,7 +39,12 @@ func PutWaiter(ctx context.Context, t table.Store, r Ref, w Waiter, deadline, ex
 	if !deadline.IsZero() {
 		item[attrDeadline] = deadline.UnixMilli()
 	}
-	_, err = t.Write(ctx, table.Op{Kind: table.Put, Key: r.WaiterKey(w.ConnectionID, w.RequestID), Item: item})
+	_, err = t.Write(ctx, table.Op{
+		Kind: table.Put, Key: r.WaiterKey(w.ConnectionID, w.RequestID), Item: item, If: table.Lacks(table.P(attrAnswer)),
+	})
+	if errors.Is(err, table.ErrCondition) {
+		return nil
+	}
 	return err
 }
 
@@ -103,16 +110,31 @@ func (w *WaitRow) Take(ctx context.Context, t table.Store, answer []byte, now ti
 		free = table.All(free, table.Lacks(table.P(attrAnswer)))
 		set = append(set, table.SetOp{Path: table.P(attrAnswer), Value: answer})
 	}
-	_, err := t.Write(ctx, table.Op{Kind: table.Update, Key: w.key, If: table.All(table.Exists(), free), Set: set})
-	ce, failed := table.Failed(err)
-	switch {
-	case failed && ce.Found == nil:
-		return nil, ErrAnswered
-	case failed:
-		return nil, ErrHeld
+	op := table.Op{Kind: table.Update, Key: w.key, If: table.All(table.Exists(), free), Set: set}
+	var err error
+	for unclear, try := false, 0; try < takeTries; try++ {
+		_, err = t.Write(ctx, op)
+		ce, failed := table.Failed(err)
+		switch {
+		case err == nil:
+			return answer, nil
+		case failed && ce.Found == nil:
+			return nil, ErrAnswered
+		case failed && (unclear || ce.Ambiguous) && ce.Found.Attrs.Int(attrLease) == set[0].Value && bytes.Equal(ce.Found.Attrs.Bytes(attrAnswer), answer):
+			return answer, nil // the lost answer was a yes (C5)
+		case failed:
+			return nil, ErrHeld
+		}
+		unclear = unclear || errors.Is(err, table.ErrUnknown)
+		if !unclear && !errors.Is(err, table.ErrConflict) && !errors.Is(err, table.ErrThrottled) {
+			break
+		}
 	}
-	return answer, err
+	return nil, fmt.Errorf("take waiter: %w", err)
 }
+
+// takeTries is how often a write of Take is sent that got no clear answer.
+const takeTries = 3
 
 // ErrAnswered is a waiter whose row is gone.
 var ErrAnswered = errors.New("run: waiter has been answered")

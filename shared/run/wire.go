@@ -72,7 +72,7 @@ func (s *Status) Final() protocol.Final { return s.final(s.Outcome.joined(), fal
 
 func (s *Status) final(text string, cut bool) protocol.Final {
 	o := s.Outcome
-	r := protocol.Result{Meta: protocol.ResultMeta{DurationMs: o.DurationMs, Truncated: cut, Cost: o.Cost}}
+	r := protocol.Result{Meta: protocol.ResultMeta{DurationMs: o.DurationMs, Truncated: cut || o.Cut, Cost: o.Cost}}
 	if o.Model != "" {
 		r.Meta.AgentMeta = &protocol.AgentMeta{SessionID: s.SessionID, Provider: o.Provider, Model: o.Model, Usage: usage(o.Usage)}
 	}

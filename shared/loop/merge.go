@@ -1,0 +1,140 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"laneway/shared/claim"
+	"laneway/shared/lane"
+	"laneway/shared/model"
+	"laneway/shared/protocol"
+	"laneway/shared/run"
+	"laneway/shared/session"
+	"laneway/shared/table"
+)
+
+// maxCollect bounds the messages that become one turn: they go into one transaction.
+const maxCollect = 30
+
+// merge makes one turn of the message that this run is and those that wait right
+// behind it in collect mode (spec: runtime 2.6). Each of them ends with this run.
+func (a *attempt) merge(ctx context.Context, m session.Meta) error {
+	if a.st.UserSeq != 0 || a.st.Input.QueueMode != lane.Collect {
+		return nil
+	}
+	for {
+		taken := behind(m)
+		if len(taken) == 0 {
+			return nil
+		}
+		err := a.take(ctx, taken)
+		if !refusedOrGone(err) {
+			return err
+		}
+		// One was stopped meanwhile: look again.
+		if m, err = session.LoadMeta(ctx, a.r.Store, a.ref); err != nil {
+			return err
+		}
+		if m.Marked() {
+			return &stopError{stopReason(m)}
+		}
+	}
+}
+
+// refusedOrGone says whether a commit found the session otherwise than it was read.
+func refusedOrGone(err error) bool {
+	var refused *claim.RefusedError
+	return errors.As(err, &refused) || errors.Is(err, table.ErrCondition)
+}
+
+// behind lists the messages in collect mode that wait before anything else does.
+func behind(m session.Meta) []session.Pending {
+	var out []session.Pending
+	for _, p := range m.Pending {
+		if p.Seq <= m.Cutoff {
+			continue
+		}
+		if p.Mode != lane.Collect || len(out) == maxCollect {
+			break
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// take commits the combined message, on the condition that every one that it holds
+// still waits.
+func (a *attempt) take(ctx context.Context, taken []session.Pending) error {
+	texts := []string{a.st.Input.Message}
+	c := change{}
+	var conds []table.Cond
+	var runs []string
+	var statuses []run.Status
+	for _, p := range taken {
+		st, err := run.Load(ctx, a.r.Store, run.Ref{Tenant: a.ref.Tenant, Run: p.Run})
+		if err != nil {
+			return err
+		}
+		texts, runs, statuses = append(texts, st.Input.Message), append(runs, p.Run), append(statuses, st)
+		runs = append(runs, st.Input.Overflow.Runs...)
+		member := table.P(session.AttrPending, session.PendingMember(p.Seq))
+		conds = append(conds, table.Equal(member, p.Value()))
+		c.tx.Remove = append(c.tx.Remove, member)
+		c.tx.Ops = append(c.tx.Ops, table.Op{
+			Kind: table.Update, Key: st.StatusKey(), If: table.Equal(table.P(run.AttrState), string(run.Pending)),
+			Set: []table.SetOp{
+				{Path: table.P(run.AttrState), Value: string(run.Delivered)},
+				{Path: table.P(run.AttrInto), Value: a.st.Ref.Run},
+				{Path: table.P(run.AttrSessionID), Value: a.sid},
+			},
+		})
+	}
+	c.tx.If = table.All(conds...)
+	c.tx.Add = []table.AddOp{{Path: table.P(session.AttrPendingN), N: -int64(len(taken))}}
+	alone, before := a.setUserText(combined(texts)), len(a.chk.Took)
+	a.chk.Took = append(a.chk.Took, runs...)
+	if err := a.commit(ctx, c); err != nil {
+		a.setUserText(alone)
+		a.chk.Took = a.chk.Took[:before]
+		return err
+	}
+	a.tell(statuses, run.Disposition{Kind: "collected", RunID: a.st.RunID})
+	return nil
+}
+
+// setUserText changes the text of the message that is not stored yet, and gives the
+// one that it had.
+func (a *attempt) setUserText(text string) (before string) {
+	waiting, seen := &a.unsaved[len(a.unsaved)-1], &a.rows[len(a.rows)-1]
+	before = waiting.Text()
+	waiting.Content = []model.Block{{Type: model.Text, Text: text}}
+	seen.Content = waiting.Content
+	return before
+}
+
+// combined is the prompt of several messages that waited.
+func combined(texts []string) string {
+	var b strings.Builder
+	b.WriteString("[Queued messages while agent was busy]")
+	for i, t := range texts {
+		fmt.Fprintf(&b, "\n\n---\nQueued #%d\n%s", i+1, t)
+	}
+	return b.String()
+}
+
+// tell sends the senders of messages that this run took what became of them.
+func (a *attempt) tell(taken []run.Status, d run.Disposition) {
+	for _, st := range taken {
+		if st.Origin == nil {
+			continue
+		}
+		b, err := protocol.AppendEvent(nil, protocol.EventDisposition, protocol.DispositionEvent{
+			RunID: st.RunID, SessionKey: a.ref.Key, Disposition: *d.Wire(),
+		})
+		if err == nil {
+			a.out.Reply(*st.Origin, b)
+		}
+	}
+}
