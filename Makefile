@@ -59,9 +59,12 @@ destroy: ## take it away again, and say what was kept
 
 ##@ Suites that install what they need under .cache/
 
+# Every package whose tests use the endpoint where there is one.
+ON_ENDPOINT = $$(grep -rlE 'laneway/test/backends|AWS_ENDPOINT_URL' --include='*_test.go' shared functions | xargs -n1 dirname | sort -u | sed 's|^|./|')
+
 .PHONY: endpoint
-endpoint: ## the AWS adapters' suites on an endpoint that is started for it
-	scripts/endpoint.sh run $(SUM) -name endpoint -- ./shared/table/... ./shared/queue/... ./shared/blob/... ./shared/push/...
+endpoint: ## adapters and rules on an AWS endpoint that is started for it
+	scripts/endpoint.sh run $(SUM) -name endpoint -- -count=1 -timeout 20m $(ON_ENDPOINT)
 
 .PHONY: test-localstack
 test-localstack: ## the SQS and S3 suites on LocalStack 4.14.0 (needs Python 3.13, else skipped by name)
