@@ -23,6 +23,10 @@ const (
 	attrMailInto = "into"
 )
 
+// MaxMail bounds the messages in a mailbox: the end of a run that is not ok moves them
+// all in its one transaction. One more is accepted as a run.
+const MaxMail = 20
+
 // Steer puts a message into the active run's mailbox, in one transaction that
 // fails where that run has ended or is to end, or where others wait: nothing
 // overtakes. steered is false then, and the caller accepts the message as a run; a
@@ -46,7 +50,7 @@ func (s *Service) steerInto(ctx context.Context, c Call, m session.Meta) (acc Ac
 	st, ref := &c.Run, m.Ref
 	st.State = run.Steered
 	for range 2 * session.MaxPending {
-		if m.Active == "" || m.Marked() || len(m.Pending) > 0 || c.overtaken(m) {
+		if m.Active == "" || m.Marked() || len(m.Pending) > 0 || m.MailN >= MaxMail || c.overtaken(m) {
 			return Accepted{}, false, nil
 		}
 		st.Seq, st.Into = m.Seq+1, m.Active
