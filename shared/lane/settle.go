@@ -27,13 +27,20 @@ type Finisher interface {
 // Whoever finds unsettled runs may do it, beside a live claim too. An error means
 // that the wake-up should come again; what could be finished is.
 func (s *Service) Settle(ctx context.Context, m session.Meta, f Finisher, sender string) error {
+	_, err := s.SettleFree(ctx, m, f, sender)
+	return err
+}
+
+// SettleFree is Settle for a receiver that has more to do: it gives the runs that
+// other answerers hold. They need not keep the next run waiting, and the wake-up
+// that came for it may be the only one: their holders' come before they are settled.
+func (s *Service) SettleFree(ctx context.Context, m session.Meta, f Finisher, sender string) (heldRuns []string, err error) {
 	if len(m.Cut()) > 0 {
 		if err := s.endCut(ctx, m); err != nil {
-			return err
+			return nil, err
 		}
-		var err error
 		if m, err = session.LoadMeta(ctx, s.Store, m.Ref); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	var done []string
@@ -43,11 +50,13 @@ func (s *Service) Settle(ctx context.Context, m session.Meta, f Finisher, sender
 		switch {
 		case err != nil:
 			failed = errors.Join(failed, err)
-		case !held:
+		case held:
+			heldRuns = append(heldRuns, short)
+		default:
 			done = append(done, short)
 		}
 	}
-	return errors.Join(failed, s.settled(ctx, m.Ref, done, len(done) < len(m.Unsettled), sender))
+	return heldRuns, errors.Join(failed, s.settled(ctx, m.Ref, done, len(done) < len(m.Unsettled), sender))
 }
 
 // finish tells the end of one run. One that another answerer holds is looked at
