@@ -84,6 +84,8 @@ func (s *Service) queueing(ctx context.Context, c *Call, m session.Meta, known b
 			q.notSteered = "backlog" // nothing overtakes what waits
 		case m.Active == "" || m.Marked():
 			q.notSteered = "run-ending"
+		case m.MailN >= MaxMail:
+			q.notSteered = "mailbox-full"
 		default:
 			return q, nil
 		}

@@ -311,14 +311,17 @@ func TestL3_TheMailboxIsInAcceptOrderOverPages(t *testing.T) {
 	each(t, func(t *testing.T, w *lanetest.World) {
 		w.Accept("r1")
 		w.Start()
-		for n := range 23 {
+		for n := range lane.MaxMail {
 			if !steer(t, w, fmt.Sprint("s", n)) {
 				t.Fatal("refused")
 			}
 		}
+		if steer(t, w, "one too many") {
+			t.Fatal("the mailbox has no bound")
+		}
 		p := w.Process(faulty.New(w.Store, faulty.Config{PageItems: 4}))
 		mail := mailbox(t, p)
-		if len(mail) != 23 {
+		if len(mail) != lane.MaxMail {
 			t.Fatalf("%d messages", len(mail))
 		}
 		for n, m := range mail {

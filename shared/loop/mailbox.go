@@ -13,9 +13,6 @@ import (
 	"laneway/shared/transcript"
 )
 
-// maxMail bounds the messages that one commit delivers.
-const maxMail = 20
-
 // deliver writes the messages that were steered into this run behind what is there,
 // before the next model call, and says how many. m is the reading of the session
 // that showed them, and that showed no mark to stop: a commit delivers nothing that
@@ -28,7 +25,7 @@ func (a *attempt) deliver(ctx context.Context, m session.Meta) (delivered int, e
 		}
 		var seen []lane.Mail
 		for _, msg := range mail {
-			if msg.Seq <= m.MailSeq && len(seen) < maxMail {
+			if msg.Seq <= m.MailSeq && len(seen) < lane.MaxMail {
 				seen = append(seen, msg)
 			}
 		}
