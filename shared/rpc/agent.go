@@ -171,6 +171,7 @@ func laneOf(name string) string {
 	switch queue.Lane(name) {
 	case queue.Cron, queue.Subagent:
 		return name
+	case queue.Main:
 	}
 	return string(queue.Main)
 }

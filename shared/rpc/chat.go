@@ -113,8 +113,7 @@ func (g *Gateway) mayDeliver(ctx context.Context, ref session.Ref) error {
 
 // chatError is an error of Accept as chat methods answer it.
 func chatError(err error) error {
-	var conflict *lane.ConflictError
-	if errors.As(err, &conflict) {
+	if _, ok := errors.AsType[*lane.ConflictError](err); ok {
 		return protocol.ChatConflict()
 	}
 	return err
@@ -144,6 +143,7 @@ func (g *Gateway) afterSend(ctx context.Context, r *Request, acc lane.Accepted, 
 		return r.Reply(f)
 	case run.OK:
 		return r.Reply(protocol.ChatSent{RunID: st.RunID, Status: protocol.StatusOK})
+	case run.Failed:
 	}
 	return protocol.Unavailable(st.Outcome.Error)
 }

@@ -157,7 +157,7 @@ func TestChatAbort_ARunOfAnotherSession(t *testing.T) {
 
 func TestCommand_StopWordsStopEverything(t *testing.T) {
 	t.Parallel()
-	for _, word := range []string{"/stop", "Stop!", "please stop", "СТОП", "停止。"} {
+	for _, word := range []string{"/stop", "Stop!", "please stop", "СТОП", "停止。"} { //nolint:gosmopolitan // what users type
 		w := setup(t)
 		c := w.user()
 		c.ok("chat.send", obj{"sessionKey": "s", "message": "hold", "idempotencyKey": "a"}, nil)

@@ -182,7 +182,7 @@ var stopWords = map[string]bool{
 	"pare": true, "parar": true, // Portuguese
 	"fermati": true,                                                  // Italian
 	"стоп":    true,                                                  // Russian
-	"停止":      true, "停": true, "停下": true, "やめて": true, "止めて": true, // Chinese, Japanese
+	"停止":      true, "停": true, "停下": true, "やめて": true, "止めて": true, //nolint:gosmopolitan // Chinese, Japanese: what users type
 	"중지": true, "멈춰": true, // Korean
 	"توقف": true, // Arabic
 	"रुको": true, // Hindi

@@ -17,6 +17,9 @@ var allScopes = []string{
 	protocol.ScopeQuestions, protocol.ScopePairing, protocol.ScopeTalk,
 }
 
+// methodConnect is the first request of every connection, and never another one.
+const methodConnect = "connect" //nolint:usestdlibvars // of the gateway protocol, not of HTTP
+
 // events lists the events that are sent.
 var events = []string{
 	protocol.EventChallenge, protocol.EventTick, protocol.EventAgent, protocol.EventChat, protocol.EventShutdown, protocol.EventSessionsChanged,
@@ -37,7 +40,7 @@ func (g *Gateway) first(ctx context.Context, f *Frame, req protocol.Request, err
 		f.Closing(protocol.ClosePolicy, "invalid request frame")
 		return
 	}
-	if req.Method != "connect" {
+	if req.Method != methodConnect {
 		g.refuse(f, req.ID, protocol.ConnectFirst(), protocol.ClosePolicy)
 		return
 	}
@@ -147,9 +150,9 @@ func (g *Gateway) hello(connectionID string, scopes []string) protocol.HelloOK {
 
 func (g *Gateway) basics() map[string]handler {
 	return map[string]handler{
-		"connect": func(context.Context, *Request) error { return protocol.ConnectOnce() },
-		"health":  g.health,
-		"status":  g.status,
+		methodConnect: func(context.Context, *Request) error { return protocol.ConnectOnce() },
+		"health":      g.health,
+		"status":      g.status,
 	}
 }
 

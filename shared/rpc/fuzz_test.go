@@ -42,10 +42,11 @@ func FuzzServe(f *testing.F) {
 	w := setup(f, noRunner, settings(func(s *wiring.Settings) { s.BusyWait = 10 * time.Millisecond }))
 	ready := w.plug()
 	must(f, w.gw.Opened(context.Background(), ready.id, ""))
-	serve := func(t testing.TB, id string, body []byte) {
+	serve := func(tb testing.TB, id string, body []byte) {
+		tb.Helper()
 		w.gw.Serve(context.Background(), &rpc.Frame{
 			ConnectionID: id, Body: body, At: 1,
-			Send:    func(frame []byte) { checkFrame(t, body, frame) },
+			Send:    func(frame []byte) { checkFrame(tb, body, frame) },
 			Closing: func(int, string) {},
 		})
 	}
@@ -62,7 +63,8 @@ func FuzzServe(f *testing.F) {
 	})
 }
 
-func checkFrame(t testing.TB, in, frame []byte) {
+func checkFrame(tb testing.TB, in, frame []byte) {
+	tb.Helper()
 	var got struct {
 		Type    string          `json:"type"`
 		ID      string          `json:"id"`
@@ -73,11 +75,11 @@ func checkFrame(t testing.TB, in, frame []byte) {
 	}
 	switch err := json.Unmarshal(frame, &got); {
 	case err != nil || len(frame) > protocol.MaxFrameOut:
-		t.Errorf("%q is answered with %d bytes, %v: %.300s", in, len(frame), err, frame)
+		tb.Errorf("%q is answered with %d bytes, %v: %.300s", in, len(frame), err, frame)
 	case got.Type == "event" && got.Event != "":
 	case got.Type != "res" || got.ID == "" || got.OK == nil:
-		t.Errorf("%q is answered with %s", in, frame)
+		tb.Errorf("%q is answered with %s", in, frame)
 	case !*got.OK && (got.Error == nil || got.Error.Code == "" || got.Error.Message == ""):
-		t.Errorf("%q is answered with %s", in, frame)
+		tb.Errorf("%q is answered with %s", in, frame)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"runtime/debug"
 	"sort"
 	"time"
@@ -106,9 +107,7 @@ func New(c Config) (*Gateway, error) {
 	g.cache.Service = c.Connections
 	g.methods = map[string]handler{}
 	for _, family := range []map[string]handler{g.basics(), g.agentMethods(), g.chatMethods(), g.sessionMethods(), g.listMethods()} {
-		for name, h := range family {
-			g.methods[name] = h
-		}
+		maps.Copy(g.methods, family)
 	}
 	for name := range g.methods {
 		m, ok := protocol.Lookup(name)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -243,8 +244,8 @@ func (b *book) add(row protocol.HistoryRow) (bool, error) {
 
 func (b *book) oldestFirst() []protocol.HistoryRow {
 	out := make([]protocol.HistoryRow, 0, len(b.rows))
-	for i := len(b.rows) - 1; i >= 0; i-- {
-		out = append(out, b.rows[i])
+	for _, row := range slices.Backward(b.rows) {
+		out = append(out, row)
 	}
 	return out
 }

@@ -37,10 +37,10 @@ func shown(e *transcript.Entry) bool {
 }
 
 // historyRow is a row as clients see it, each text cut to so many characters.
-func historyRow(e *transcript.Entry, max int) protocol.HistoryRow {
+func historyRow(e *transcript.Entry, most int) protocol.HistoryRow {
 	r := protocol.HistoryRow{
 		Role: string(e.Role), Timestamp: e.At, ToolCallID: e.ToolCallID, ToolName: e.ToolName, IsError: e.IsError,
-		Provider: e.Provider, Model: e.Model, StopReason: e.StopReason, ErrorMessage: chars.Head(e.Error, max),
+		Provider: e.Provider, Model: e.Model, StopReason: e.StopReason, ErrorMessage: chars.Head(e.Error, most),
 		Openclaw: protocol.RowMark{ID: e.ID, RunID: e.RunID},
 	}
 	if e.Key != "" && e.Role == model.User {
@@ -53,13 +53,13 @@ func historyRow(e *transcript.Entry, max int) protocol.HistoryRow {
 		r.OpenclawAbort = &protocol.AbortMark{Aborted: a.Aborted, Origin: a.Origin, RunID: a.RunID}
 	}
 	if e.Role == model.User && onlyText(e.Content) {
-		text, cut := cutText(e.Text(), max)
+		text, cut := cutText(e.Text(), most)
 		r.Content, r.Openclaw.Truncated = protocol.StringContent(text), cut
 		return r
 	}
 	parts := make([]protocol.ContentPart, 0, len(e.Content))
 	for i := range e.Content {
-		part, cut, ok := partOf(&e.Content[i], e.Role, max)
+		part, cut, ok := partOf(&e.Content[i], e.Role, most)
 		if ok {
 			parts = append(parts, part)
 		}
@@ -68,7 +68,7 @@ func historyRow(e *transcript.Entry, max int) protocol.HistoryRow {
 	var err error
 	if r.Content, err = protocol.Marshal(parts); err != nil {
 		// Stored arguments that are no JSON: the text says what was said.
-		r.Content = protocol.TextContent(chars.Head(e.Text(), max))
+		r.Content = protocol.TextContent(chars.Head(e.Text(), most))
 	}
 	return r
 }
@@ -83,23 +83,23 @@ func onlyText(content []model.Block) bool {
 }
 
 // partOf is one block; ok is false for what clients get nothing of.
-func partOf(b *model.Block, role model.Role, max int) (part protocol.ContentPart, cut, ok bool) {
+func partOf(b *model.Block, role model.Role, most int) (part protocol.ContentPart, cut, ok bool) {
 	switch b.Type {
 	case model.Text:
 		text := b.Text
 		if role == model.Assistant {
 			text = reply.Strip(text)
 		}
-		text, cut = cutText(text, max)
+		text, cut = cutText(text, most)
 		return protocol.ContentPart{Type: "text", Text: text}, cut, text != "" || role != model.Assistant
 	case model.Thinking:
-		text, cut := cutText(b.Thinking, max)
+		text, cut := cutText(b.Thinking, most)
 		return protocol.ContentPart{Type: "thinking", Thinking: text}, cut, text != ""
 	case model.ToolCall:
 		args := b.Arguments
-		if chars.Count(string(args)) > max {
+		if chars.Count(string(args)) > most {
 			// A piece of JSON is none: its beginning goes as a text.
-			text, _ := cutText(string(args), max)
+			text, _ := cutText(string(args), most)
 			args, cut = protocol.StringContent(text), true
 		}
 		return protocol.ContentPart{Type: "toolCall", ID: b.ID, Name: b.Name, Arguments: args}, cut, true
@@ -109,11 +109,11 @@ func partOf(b *model.Block, role model.Role, max int) (part protocol.ContentPart
 	return part, false, false
 }
 
-func cutText(s string, max int) (string, bool) {
-	if chars.Fits(s, max) {
+func cutText(s string, most int) (string, bool) {
+	if chars.Fits(s, most) {
 		return s, false
 	}
-	return chars.Head(s, max) + cutMark, true
+	return chars.Head(s, most) + cutMark, true
 }
 
 // userRow is the message of a run that has begun and has not written it yet.

@@ -181,7 +181,7 @@ func TestA4_AnAcceptedMessageIsAlwaysInTheHistory(t *testing.T) {
 			var h protocol.History
 			f := other.call("chat.history", obj{"sessionKey": "s"})
 			if err := json.Unmarshal(f.Payload, &h); err != nil {
-				watched <- fmt.Errorf("%v, %w", f.Err, err)
+				watched <- err
 				return
 			}
 			for i := range 3 {

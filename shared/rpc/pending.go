@@ -66,7 +66,7 @@ func (g *Gateway) inputs(ctx context.Context, m *session.Meta) (inputs, error) {
 			// Gone, or ended before it wrote anything.
 		case st.UserSeq != 0 || st.State == run.Delivered:
 			in.moved = in.moved || st.UserSeq > m.Head || st.SessionID != "" && st.SessionID != m.SessionID || st.UserSeq == 0
-		case st.Ref.Run == m.Active:
+		case st.Run == m.Active:
 			in.active = st
 		default:
 			in.waits = append(in.waits, *st)

@@ -219,18 +219,17 @@ func (g *Gateway) ensure(ctx context.Context, ref session.Ref) error {
 // settleWait is how long a call that stops work waits for its end.
 const settleWait = 15 * time.Second
 
-// await polls until done says so, for at most settleWait. It gives false where the
-// time was over first.
-func (g *Gateway) await(ctx context.Context, done func(context.Context) (bool, error)) (bool, error) {
+// await polls until done says so, for at most settleWait.
+func (g *Gateway) await(ctx context.Context, done func(context.Context) (bool, error)) error {
 	end := g.Clock.Now().Add(settleWait)
 	for pause := 10 * time.Millisecond; ; pause = min(2*pause, 250*time.Millisecond) {
 		ok, err := done(ctx)
 		if ok || err != nil || !g.Clock.Now().Before(end) {
-			return ok, err
+			return err
 		}
 		select {
 		case <-ctx.Done():
-			return false, context.Cause(ctx)
+			return context.Cause(ctx)
 		case <-g.Clock.After(pause):
 		}
 	}

@@ -171,10 +171,11 @@ func (g *Gateway) findModel(ctx context.Context, r *Request, name string) (provi
 
 // entryView is the entry as replies have it.
 type entryView struct {
+	session.Entry
+
 	SessionID string `json:"sessionId,omitempty"`
 	UpdatedAt int64  `json:"updatedAt,omitempty"`
 	CreatedAt int64  `json:"createdAt,omitempty"`
-	session.Entry
 }
 
 // replyChanged answers a change with the session as it is now.
@@ -197,7 +198,7 @@ func (g *Gateway) changed(ctx context.Context, ref session.Ref, out protocol.Ses
 	}
 	used := modelOf(v.prefs(), agents, session.AgentOf(ref.Key))
 	out.OK, out.Key, out.SessionID, out.Resolved = true, ref.Key, v.m.SessionID, &used
-	out.Entry = entryView{v.m.SessionID, v.m.Updated, v.m.Created, v.prefs()}
+	out.Entry = entryView{v.prefs(), v.m.SessionID, v.m.Updated, v.m.Created}
 	return out, nil
 }
 

@@ -78,19 +78,16 @@ func (g *Gateway) abortSession(ctx context.Context, r *Request, p *protocol.Sess
 	return session.Ref{Tenant: r.Tenant(), Key: st.SessionKey}, err
 }
 
-// ended waits until a run has its outcome.
+// ended waits until a run has its outcome. Where that takes longer than a call may
+// wait it gives up: what stops the run is in the tables by then.
 func (g *Gateway) ended(ctx context.Context, tenant, runID string) error {
-	ok, err := g.await(ctx, func(ctx context.Context) (bool, error) {
+	return g.await(ctx, func(ctx context.Context) (bool, error) {
 		st, err := run.Load(ctx, g.Store, run.RefOf(tenant, runID))
 		if errors.Is(err, run.ErrUnknown) {
 			return true, nil
 		}
 		return st.Done(), err
 	})
-	if err == nil && !ok {
-		err = protocol.SessionBusy()
-	}
-	return err
 }
 
 // quiesce stops everything that the session has accepted and waits until no run is
@@ -101,11 +98,10 @@ func (g *Gateway) quiesce(ctx context.Context, ref session.Ref, why string) erro
 	if err != nil {
 		return err
 	}
-	_, err = g.await(ctx, func(ctx context.Context) (bool, error) {
+	return g.await(ctx, func(ctx context.Context) (bool, error) {
 		m, err := session.LoadMeta(ctx, g.Store, ref)
 		return m.Active == "" || !m.Marked() && !slices.Contains(hit, m.Active), err
 	})
-	return err
 }
 
 // stopAndReset starts a session over: its work is stopped, then a boundary row is
