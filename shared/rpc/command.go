@@ -131,6 +131,9 @@ func (g *Gateway) startOver(ctx context.Context, ref session.Ref, o over) (st ru
 		st, err = run.Load(ctx, g.Store, run.RefOf(ref.Tenant, o.runID))
 		return st, true, err
 	}
+	if err == nil {
+		g.announce(ctx, ref, o.reason)
+	}
 	return st, false, err
 }
 

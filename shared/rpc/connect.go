@@ -18,7 +18,7 @@ var allScopes = []string{
 }
 
 // methodConnect is the first request of every connection, and never another one.
-const methodConnect = "connect" //nolint:usestdlibvars // of the gateway protocol, not of HTTP
+const methodConnect = "connect"
 
 // events lists the events that are sent.
 var events = []string{

@@ -68,7 +68,7 @@ func queued(f func(queue.Sender) queue.Sender) option { return func(o *options) 
 func setup(tb testing.TB, opts ...option) *world {
 	tb.Helper()
 	o := options{settings: wiring.Settings{
-		Log: slog.New(slog.DiscardHandler), Version: "test", BusyWait: 2 * time.Second, Times: claim.Times{Poll: 10 * time.Millisecond, Answer: 300 * time.Millisecond},
+		Log: slog.New(slog.DiscardHandler), Version: "test", BusyWait: 2 * time.Second, Times: claim.Times{Poll: 10 * time.Millisecond},
 	}}
 	for _, f := range opts {
 		f(&o)

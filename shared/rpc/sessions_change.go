@@ -60,7 +60,7 @@ func (g *Gateway) sessionsPatch(ctx context.Context, r *Request) error {
 	if err != nil {
 		return err
 	}
-	return g.replyChanged(ctx, r, ref, protocol.SessionChanged{Path: "laneway"})
+	return g.replyChanged(ctx, r, ref, "patch", protocol.SessionChanged{Path: "laneway"})
 }
 
 // unsupported names a member of a patch that would have no effect here: saying so is
@@ -178,13 +178,17 @@ type entryView struct {
 	CreatedAt int64  `json:"createdAt,omitempty"`
 }
 
-// replyChanged answers a change with the session as it is now.
-func (g *Gateway) replyChanged(ctx context.Context, r *Request, ref session.Ref, out protocol.SessionChanged) error {
+// replyChanged answers a change with the session as it is now, and tells others.
+func (g *Gateway) replyChanged(ctx context.Context, r *Request, ref session.Ref, reason string, out protocol.SessionChanged) error {
 	out, err := g.changed(ctx, ref, out)
 	if err != nil {
 		return err
 	}
-	return r.Reply(out)
+	if err := r.Reply(out); err != nil {
+		return err
+	}
+	g.announce(ctx, ref, reason)
+	return nil
 }
 
 func (g *Gateway) changed(ctx context.Context, ref session.Ref, out protocol.SessionChanged) (protocol.SessionChanged, error) {
@@ -264,6 +268,7 @@ func (g *Gateway) sessionsCreate(ctx context.Context, r *Request) error {
 	if err != nil {
 		return err
 	}
+	defer g.announce(ctx, ref, "create")
 	text := orElse(p.Message, p.Task)
 	if strings.TrimSpace(text) == "" && len(p.Attachments) == 0 {
 		return r.Reply(out)

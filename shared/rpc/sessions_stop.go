@@ -166,7 +166,7 @@ func (g *Gateway) sessionsReset(ctx context.Context, r *Request) error {
 	if err := g.stopAndReset(ctx, ref, orElse(p.Reason, reasonReset), protocol.StopRPC); err != nil {
 		return err
 	}
-	return g.replyChanged(ctx, r, ref, protocol.SessionChanged{})
+	return g.replyChanged(ctx, r, ref, "reset", protocol.SessionChanged{})
 }
 
 // expected refuses a change of a session that is another one by now.
@@ -228,7 +228,11 @@ func (g *Gateway) sessionsDelete(ctx context.Context, r *Request) error {
 		}
 	}
 	out.Deleted = true
-	return r.Reply(out)
+	if err := r.Reply(out); err != nil {
+		return err
+	}
+	g.announce(ctx, ref, "delete")
+	return nil
 }
 
 // forget is the transaction of a deletion.

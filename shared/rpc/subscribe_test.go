@@ -1,10 +1,13 @@
 package rpc_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 
+	"laneway/shared/connection"
 	"laneway/shared/protocol"
 )
 
@@ -78,5 +81,44 @@ func TestS5_ANewSubscriberGetsThePastOfTheRun(t *testing.T) {
 	dump := late.dump()
 	if strings.Index(dump, `"subscribed":true`) > strings.Index(dump, `"phase":"start"`) {
 		t.Error("events before the reply")
+	}
+}
+
+// TestSubscriptions_ChangesOfASessionAreAnnounced to those who listen to it, in the
+// tenant of the session only.
+func TestSubscriptions_ChangesOfASessionAreAnnounced(t *testing.T) {
+	t.Parallel()
+	w := setup(t, noRunner)
+	c, all, one, other, stranger := w.user(), w.user(), w.user(), w.user(), w.stranger()
+	all.ok("sessions.subscribe", nil, nil)
+	stranger.ok("sessions.subscribe", nil, nil)
+	one.ok("sessions.messages.subscribe", obj{"key": "s"}, nil)
+	other.ok("sessions.messages.subscribe", obj{"key": "t"}, nil)
+	dead := w.user()
+	dead.ok("sessions.subscribe", nil, nil)
+	dead.gone()
+	c.ok("sessions.create", obj{"key": "s"}, nil)
+	c.ok("sessions.patch", obj{"key": "s", "label": "L"}, nil)
+	c.ok("sessions.reset", obj{"key": "s"}, nil)
+	c.ok("sessions.delete", obj{"key": "s"}, nil)
+	for _, x := range []*client{all, one} {
+		for i, reason := range []string{"create", "patch", "reset", "delete"} {
+			var ev protocol.SessionsChangedEvent
+			into(t, x.find(reason, i+1, func(f *protocol.Frame) bool { return f.Event == protocol.EventSessionsChanged }), &ev)
+			if ev.SessionKey != key || ev.Reason != reason || ev.TS == 0 || (ev.Session == nil) != (reason == "delete") {
+				t.Errorf("%s: %+v", reason, ev)
+			}
+			if reason == "patch" && ev.Session.Label != "L" {
+				t.Errorf("%+v", ev.Session)
+			}
+		}
+	}
+	for _, x := range []*client{other, stranger} {
+		if strings.Contains(x.dump(), protocol.EventSessionsChanged+`","payload`) {
+			t.Errorf("told of a session that it does not listen to:\n%s", x.dump())
+		}
+	}
+	if _, err := w.core.Connections.Load(context.Background(), dead.id); !errors.Is(err, connection.ErrGone) {
+		t.Errorf("a connection that is gone is kept: %v", err)
 	}
 }
