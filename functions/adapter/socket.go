@@ -22,9 +22,10 @@ import (
 // Socket serves the WebSocket API.
 type Socket struct {
 	Gateway *rpc.Gateway
-	// Poster sends what does not fit into the route response; nil where every frame
-	// goes through Send.
+	// Poster sends what does not fit into the route response. Handle needs it.
 	Poster push.Poster
+	// Later takes frames that could not be posted; nil: then the event fails.
+	Later func(ctx context.Context, to push.Target, frames [][]byte) error
 	// Endpoint is AWS_ENDPOINT_URL where an endpoint stands for AWS.
 	Endpoint string
 }
@@ -54,18 +55,33 @@ func (s *Socket) Handle(ctx context.Context, ev events.APIGatewayWebsocketProxyR
 	if err := s.Serve(ctx, ev, out); err != nil {
 		return events.APIGatewayProxyResponse{StatusCode: http.StatusInternalServerError}, err
 	}
+	if s.Poster == nil && len(frames) > 1 {
+		return events.APIGatewayProxyResponse{StatusCode: http.StatusInternalServerError}, errors.New("adapter: Socket has no Poster")
+	}
 	res := events.APIGatewayProxyResponse{StatusCode: http.StatusOK}
 	if len(frames) > 0 {
 		res.Body = string(frames[0])
 		frames = frames[1:]
 	}
-	for _, f := range frames {
-		// Behind the response: a client takes replies in any order, by their ids.
-		if err := s.Poster.Post(ctx, push.Target{ConnectionID: ev.RequestContext.ConnectionID, Callback: s.callback(ev)}, f); err != nil {
-			return res, err
+	return res, s.post(ctx, push.Target{ConnectionID: ev.RequestContext.ConnectionID, Callback: s.callback(ev)}, frames)
+}
+
+// post sends frames behind the response: a client takes replies in any order, by
+// their ids.
+func (s *Socket) post(ctx context.Context, to push.Target, frames [][]byte) error {
+	for i, f := range frames {
+		err := s.Poster.Post(ctx, to, f)
+		switch {
+		case err == nil:
+		case errors.Is(err, push.ErrGone):
+			return nil // its $disconnect is on the way
+		case s.Later != nil:
+			return s.Later(ctx, to, frames[i:])
+		default:
+			return err
 		}
 	}
-	return res, nil
+	return nil
 }
 
 func (s *Socket) callback(ev events.APIGatewayWebsocketProxyRequest) string {

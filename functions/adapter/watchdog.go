@@ -2,6 +2,8 @@ package adapter
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -29,8 +31,14 @@ type Watchdog struct {
 // looks of one invocation.
 const looks = 3
 
+// ErrScheduleEvent is an event that is not of the watchdog's rule.
+var ErrScheduleEvent = errors.New("adapter: not an event of a schedule rule")
+
 // Handle implements the function's handler.
-func (w *Watchdog) Handle(ctx context.Context, _ events.EventBridgeEvent) error {
+func (w *Watchdog) Handle(ctx context.Context, ev events.EventBridgeEvent) error {
+	if ev.Source != "aws.events" && ev.DetailType != "Scheduled Event" {
+		return fmt.Errorf("%w: its source is %q", ErrScheduleEvent, ev.Source)
+	}
 	pause := w.Pause
 	if pause == 0 {
 		pause = 20 * time.Second
@@ -46,7 +54,7 @@ func (w *Watchdog) Handle(ctx context.Context, _ events.EventBridgeEvent) error 
 		if got.Active == 0 || n == looks-1 {
 			return nil
 		}
-		if err := clock.Sleep(ctx, w.Clock, pause); err != nil {
+		if clock.Sleep(ctx, w.Clock, pause) != nil {
 			return nil // the next minute looks again
 		}
 	}

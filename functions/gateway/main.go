@@ -3,10 +3,6 @@
 package main
 
 import (
-	"log"
-
-	"github.com/aws/aws-lambda-go/lambda"
-
 	"laneway/functions/adapter"
 	"laneway/functions/setup"
 	"laneway/shared/model"
@@ -15,25 +11,26 @@ import (
 )
 
 func main() {
-	f, err := setup.Start()
-	if err != nil {
-		log.Fatal(err)
-	}
-	h, err := handler(f)
-	if err != nil {
-		log.Fatal(err)
-	}
-	lambda.Start(h.Handle)
+	setup.Main(func(f *setup.Function) (any, error) {
+		socket, err := handler(f)
+		if err != nil {
+			return nil, err
+		}
+		return socket.Handle, nil
+	})
 }
 
 func handler(f *setup.Function) (*adapter.Socket, error) {
-	ref, err := choose.Decide(f.Choice())
+	// It has no provider's key, and lists the model that was named by name alone.
+	ref, err := choose.Named(f.Env.Model)
 	if err != nil {
 		return nil, err
 	}
-	agents, err := f.Agents(
-		model.Selected{Name: ref.Provider, Model: ref.ID},
-		[]model.Info{{ID: ref.ID, Name: ref.ID, Provider: ref.Provider}})
+	var models []model.Info
+	if ref.ID != "" {
+		models = []model.Info{{ID: ref.ID, Name: ref.ID, Provider: ref.Provider}}
+	}
+	agents, err := f.Agents(model.Selected{Name: ref.Provider, Model: ref.ID}, models)
 	if err != nil {
 		return nil, err
 	}
@@ -42,5 +39,5 @@ func handler(f *setup.Function) (*adapter.Socket, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &adapter.Socket{Gateway: gateway, Poster: f.Core.Poster, Endpoint: f.Env.Endpoint}, nil
+	return &adapter.Socket{Gateway: gateway, Poster: f.Core.Poster, Endpoint: f.Env.Endpoint, Later: f.Core.Notify.PostLater}, nil
 }

@@ -4,9 +4,6 @@ package main
 
 import (
 	"context"
-	"log"
-
-	"github.com/aws/aws-lambda-go/lambda"
 
 	"laneway/functions/adapter"
 	"laneway/functions/setup"
@@ -14,12 +11,10 @@ import (
 )
 
 func main() {
-	f, err := setup.Start()
-	if err != nil {
-		log.Fatal(err)
-	}
-	q := &adapter.Queue{Log: f.Log, Handle: func(ctx context.Context, m queue.Message) error {
-		return f.Core.Notify.HandleTimer(ctx, m.Body)
-	}}
-	lambda.Start(q.Serve)
+	setup.Main(func(f *setup.Function) (any, error) {
+		q := &adapter.Queue{Log: f.Log, Handle: func(ctx context.Context, m queue.Message) error {
+			return f.Core.Notify.HandleTimer(ctx, m.Body)
+		}}
+		return q.Serve, nil
+	})
 }

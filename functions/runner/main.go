@@ -4,10 +4,7 @@ package main
 
 import (
 	"context"
-	"log"
 	"time"
-
-	"github.com/aws/aws-lambda-go/lambda"
 
 	"laneway/functions/adapter"
 	"laneway/functions/setup"
@@ -18,16 +15,14 @@ import (
 )
 
 func main() {
-	f, err := setup.Start()
-	if err != nil {
-		log.Fatal(err)
-	}
-	r, err := runner(f)
-	if err != nil {
-		log.Fatal(err)
-	}
-	q := &adapter.Queue{Log: f.Log, Handle: adapter.Wake(r)}
-	lambda.Start(q.Serve)
+	setup.Main(func(f *setup.Function) (any, error) {
+		r, err := runner(f)
+		if err != nil {
+			return nil, err
+		}
+		q := &adapter.Queue{Log: f.Log, Handle: adapter.Wake(r)}
+		return q.Serve, nil
+	})
 }
 
 func runner(f *setup.Function) (*loop.Runner, error) {
@@ -41,5 +36,14 @@ func runner(f *setup.Function) (*loop.Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	return f.Core.Runner(wiring.RunnerConfig{Models: agents, Agents: agents})
+	return f.Core.Runner(wiring.RunnerConfig{
+		Models: agents, Agents: agents, StepNeed: stepNeed(f.Env.Timeout), Reserve: reserve(f.Env.Timeout),
+	})
 }
+
+// A step is not begun with less left than this of an invocation: the defaults of the
+// loop, or less where the function is not given much more than they are.
+func stepNeed(limit time.Duration) time.Duration { return min(30*time.Second, limit/10) }
+
+// reserve is what the last writes of an invocation are given.
+func reserve(limit time.Duration) time.Duration { return min(5*time.Second, limit/8) }

@@ -14,7 +14,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -48,6 +50,8 @@ type Env struct {
 	SecretARN   string // LANEWAY_SECRET_ARN; empty: no secret
 	LogLevel    string // LANEWAY_LOG_LEVEL; empty: info
 	Endpoint    string // AWS_ENDPOINT_URL
+	// Timeout is the function's own time limit.
+	Timeout time.Duration // LANEWAY_TIMEOUT_SECONDS; 0: not known
 	// Workspace is where an agent's tools work while the function lives.
 	Workspace string // LANEWAY_WORKSPACE; empty: /tmp/workspace
 }
@@ -61,19 +65,48 @@ func Read(get func(string) string) (Env, error) {
 		LogLevel: get("LANEWAY_LOG_LEVEL"), Endpoint: get("AWS_ENDPOINT_URL"),
 		Workspace: cmp.Or(get("LANEWAY_WORKSPACE"), "/tmp/workspace"),
 	}
+	if v := get("LANEWAY_TIMEOUT_SECONDS"); v != "" {
+		n, err := strconv.Atoi(v)
+		if err != nil || n < 1 {
+			return e, errors.New("LANEWAY_TIMEOUT_SECONDS: not a number of seconds")
+		}
+		e.Timeout = time.Duration(n) * time.Second
+	}
 	var missing []string
-	for name, v := range map[string]string{
-		"LANEWAY_TABLE_PREFIX": e.TablePrefix, "LANEWAY_QUEUE_MAIN_URL": e.QueueMain, "LANEWAY_QUEUE_CRON_URL": e.QueueCron,
-		"LANEWAY_QUEUE_SUBAGENT_URL": e.QueueSub, "LANEWAY_TIMER_URL": e.Timer, "LANEWAY_BLOB_BUCKET": e.BlobBucket,
+	for _, v := range []struct{ name, value string }{
+		{"LANEWAY_TABLE_PREFIX", e.TablePrefix},
+		{"LANEWAY_QUEUE_MAIN_URL", e.QueueMain},
+		{"LANEWAY_QUEUE_CRON_URL", e.QueueCron},
+		{"LANEWAY_QUEUE_SUBAGENT_URL", e.QueueSub},
+		{"LANEWAY_TIMER_URL", e.Timer},
+		{"LANEWAY_BLOB_BUCKET", e.BlobBucket},
 	} {
-		if v == "" {
-			missing = append(missing, name)
+		if v.value == "" {
+			missing = append(missing, v.name)
+		} else if strings.HasSuffix(v.name, "_URL") && !address(v.value) {
+			return e, fmt.Errorf("%s: not an http or https URL", v.name)
 		}
 	}
 	if len(missing) > 0 {
 		return e, fmt.Errorf("not set: %s", strings.Join(missing, ", "))
 	}
+	if e.Endpoint != "" && !address(e.Endpoint) {
+		return e, errors.New("AWS_ENDPOINT_URL: not an http or https URL")
+	}
+	if _, err := level(e.LogLevel); err != nil {
+		return e, fmt.Errorf("LANEWAY_LOG_LEVEL: %w", err)
+	}
 	return e, nil
+}
+
+func address(s string) bool {
+	u, err := url.Parse(s)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
+}
+
+func level(name string) (l slog.Level, err error) {
+	err = l.UnmarshalText([]byte(cmp.Or(name, "info")))
+	return l, err
 }
 
 // Secrets are the values of the stack's secret.
@@ -96,8 +129,8 @@ type Function struct {
 // startWithin bounds the reads at the start of a process.
 const startWithin = 8 * time.Second
 
-// Start reads the environment and builds the core over AWS. clientLimits are those
-// of API Gateway.
+// Start reads the environment and builds the core over AWS, with the limits of API
+// Gateway.
 func Start() (*Function, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), startWithin)
 	defer cancel()
@@ -110,6 +143,9 @@ func Start() (*Function, error) {
 	if f.AWS, err = config.LoadDefaultConfig(ctx); err != nil {
 		return nil, fmt.Errorf("AWS configuration: %w", err)
 	}
+	if f.AWS.Region == "" {
+		return nil, errors.New("not set: AWS_REGION")
+	}
 	if env.SecretARN != "" {
 		if f.Secrets, err = readSecrets(ctx, f.AWS, env.SecretARN); err != nil {
 			return nil, err
@@ -120,11 +156,11 @@ func Start() (*Function, error) {
 }
 
 func logger(e Env) *slog.Logger {
-	var level slog.Level
-	if err := level.UnmarshalText([]byte(cmp.Or(e.LogLevel, "info"))); err != nil {
-		level = slog.LevelInfo
+	l, err := level(e.LogLevel)
+	if err != nil { // Read has refused it
+		l = slog.LevelInfo
 	}
-	return slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
+	return slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: l}))
 }
 
 func readSecrets(ctx context.Context, c aws.Config, arn string) (Secrets, error) {

@@ -3,19 +3,13 @@
 package main
 
 import (
-	"log"
-
-	"github.com/aws/aws-lambda-go/lambda"
-
 	"laneway/functions/adapter"
 	"laneway/functions/setup"
 )
 
 func main() {
-	f, err := setup.Start()
-	if err != nil {
-		log.Fatal(err)
-	}
-	w := &adapter.Watchdog{Lanes: f.Core.Lanes, Clock: f.Core.Clock, Log: f.Log}
-	lambda.Start(w.Handle)
+	setup.Main(func(f *setup.Function) (any, error) {
+		w := &adapter.Watchdog{Lanes: f.Core.Lanes, Clock: f.Core.Clock, Log: f.Log}
+		return w.Handle, nil
+	})
 }

@@ -50,6 +50,16 @@ func (s *Service) Late(ctx context.Context, st run.Status, unsent []stream.Unsen
 	return nil
 }
 
+// PostLater hands frames of one connection to the timer queue, in their order: what a
+// function could not post behind its response.
+func (s *Service) PostLater(ctx context.Context, to push.Target, frames [][]byte) error {
+	unsent := make([]stream.Unsent, len(frames))
+	for i, f := range frames {
+		unsent[i] = stream.Unsent{To: to, Frame: f}
+	}
+	return s.Late(ctx, run.Status{}, unsent)
+}
+
 // smaller is a reply within a timer's limit; nil for what is no reply.
 func (s *Service) smaller(st run.Status, u stream.Unsent) []byte {
 	if u.Waiter == nil || st.Outcome == nil {

@@ -1,0 +1,66 @@
+package setup
+
+import (
+	"maps"
+	"strings"
+	"testing"
+)
+
+// whole is an environment as the stack gives it.
+func whole() map[string]string {
+	return map[string]string{
+		"LANEWAY_STACK": "laneway", "LANEWAY_TABLE_PREFIX": "laneway-", "LANEWAY_QUEUE_MAIN_URL": "https://sqs.example/1/main.fifo",
+		"LANEWAY_QUEUE_CRON_URL": "https://sqs.example/1/cron.fifo", "LANEWAY_QUEUE_SUBAGENT_URL": "https://sqs.example/1/subagent.fifo",
+		"LANEWAY_TIMER_URL": "https://sqs.example/1/timers", "LANEWAY_BLOB_BUCKET": "laneway-blobs",
+	}
+}
+
+func read(env map[string]string) (Env, error) { return Read(func(n string) string { return env[n] }) }
+
+func TestRead_TheEnvironmentOfAStack(t *testing.T) {
+	t.Parallel()
+	e, err := read(whole())
+	if err != nil || e.TablePrefix != "laneway-" || e.Timer != "https://sqs.example/1/timers" || e.Workspace != "/tmp/workspace" {
+		t.Fatalf("%+v, %v", e, err)
+	}
+}
+
+func TestRead_SaysEverythingThatIsMissingAtOnce(t *testing.T) {
+	t.Parallel()
+	_, err := read(nil)
+	if err == nil {
+		t.Fatal("an empty environment is taken")
+	}
+	for name := range whole() {
+		if name != "LANEWAY_STACK" && !strings.Contains(err.Error(), name) {
+			t.Errorf("%v does not name %s", err, name)
+		}
+	}
+}
+
+func TestRead_NamesTheVariableThatIsWrong(t *testing.T) {
+	t.Parallel()
+	for name, values := range map[string][]string{
+		"LANEWAY_TABLE_PREFIX":       {""},
+		"LANEWAY_BLOB_BUCKET":        {""},
+		"LANEWAY_QUEUE_MAIN_URL":     {"", "main.fifo", "ftp://x/y", "https://"},
+		"LANEWAY_QUEUE_CRON_URL":     {"", "://"},
+		"LANEWAY_QUEUE_SUBAGENT_URL": {"", "sub"},
+		"LANEWAY_TIMER_URL":          {"", "timers"},
+		"LANEWAY_LOG_LEVEL":          {"loud"},
+		"LANEWAY_TIMEOUT_SECONDS":    {"0", "900s", "-1"},
+		"AWS_ENDPOINT_URL":           {"localhost:4566", "127.0.0.1"},
+	} {
+		for _, v := range values {
+			env := maps.Clone(whole())
+			env[name] = v
+			_, err := read(env)
+			if err == nil || !strings.Contains(err.Error(), name) {
+				t.Errorf("%s=%q: %v", name, v, err)
+			}
+			if err != nil && v != "" && strings.Contains(err.Error(), v) && name != "LANEWAY_LOG_LEVEL" {
+				t.Errorf("%s: the value is shown: %v", name, err)
+			}
+		}
+	}
+}
