@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"laneway/shared/protocol"
+	"laneway/shared/token"
 	"laneway/test/fakegateway"
 )
 
@@ -309,6 +310,8 @@ type fakeLocal struct {
 
 func (f *fakeLocal) URL() string   { return f.url }
 func (f *fakeLocal) Token() string { return "local-token" }
+
+func (f *fakeLocal) Tokens() *token.Store { return &token.Store{} }
 
 func (f *fakeLocal) Serve(ctx context.Context) error {
 	<-ctx.Done()

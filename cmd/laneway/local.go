@@ -68,12 +68,16 @@ func inUse(dir string) error {
 	return fmt.Errorf("%s is in use by a running gateway", dir)
 }
 
-// openTokens opens the tokens in a data directory, which belongs to one process at
-// a time.
+// openTokens opens the tokens in a data directory: in its store, or through the
+// running gateway that has it open.
 func openTokens(dir string) (tokenBook, func() error, error) {
 	store, err := tablebolt.Open(tablebolt.Config{Path: filepath.Join(dir, "tables.db")})
 	if errors.Is(err, tablebolt.ErrLocked) {
-		return nil, nil, fmt.Errorf("%w: stop it first", inUse(dir))
+		remote, err := findControl(dir)
+		if err != nil {
+			return nil, nil, fmt.Errorf("%w, or by a turn with --local: try again when it has ended", inUse(dir))
+		}
+		return remote, func() error { return nil }, nil
 	}
 	if err != nil {
 		return nil, nil, err

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"laneway/shared/token"
 )
 
 // defaultListen is where serve listens: on this machine only.
@@ -51,6 +53,8 @@ type localServer interface {
 	URL() string
 	// Token is the one that clients connect with.
 	Token() string
+	// Tokens are those that are stored beside it.
+	Tokens() *token.Store
 	// Serve answers until ctx ends.
 	Serve(ctx context.Context) error
 	// Close gives the data directory free. It is called after Serve has returned.
@@ -74,6 +78,10 @@ func (c *serveCommand) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
+	stopControl, err := serveControl(ctx, dir, server.Tokens())
+	if err != nil {
+		return errors.Join(err, server.Close())
+	}
 	url := strings.TrimSuffix(server.URL(), "/")
 	fmt.Fprintf(a.stderr, "%s %s\n", a.paint(bold, "listening on"), url)
 	fmt.Fprintf(a.stderr, "data in %s, token from %s\n", dir, where)
@@ -82,7 +90,7 @@ func (c *serveCommand) Run(ctx context.Context, a *app) error {
 	if code, ok := errors.AsType[exitError](err); ok && int(code) == exitTerminated {
 		err = nil // how a service is stopped is no failure
 	}
-	return errors.Join(err, server.Close())
+	return errors.Join(err, stopControl(), server.Close())
 }
 
 // token is the token to serve with, and where it came from.

@@ -108,7 +108,7 @@ type tokenListCommand struct {
 	JSON bool   `name:"json" help:"Print a JSON object."`
 }
 
-// tokenRow is a token in the JSON list.
+// tokenRow is a token as JSON: in the list, and between a command and the gateway.
 type tokenRow struct {
 	ID      string     `json:"id"`
 	Name    string     `json:"name"`
@@ -116,6 +116,30 @@ type tokenRow struct {
 	Scopes  []string   `json:"scopes"` // empty: everything
 	Created time.Time  `json:"created"`
 	Expires *time.Time `json:"expires"`
+}
+
+func rowOf(g token.Grant) tokenRow {
+	r := tokenRow{ID: g.ID, Name: g.Name, Tenant: g.Tenant, Scopes: append([]string{}, g.Scopes...), Created: g.Created}
+	if !g.Expires.IsZero() {
+		r.Expires = &g.Expires
+	}
+	return r
+}
+
+func (r tokenRow) grant() token.Grant {
+	g := token.Grant{ID: r.ID, Name: r.Name, Tenant: r.Tenant, Scopes: r.Scopes, Created: r.Created}
+	if r.Expires != nil {
+		g.Expires = *r.Expires
+	}
+	return g
+}
+
+func rowsOf(grants []token.Grant) []tokenRow {
+	rows := []tokenRow{}
+	for _, g := range grants {
+		rows = append(rows, rowOf(g))
+	}
+	return rows
 }
 
 // Run lists tokens.
@@ -126,15 +150,7 @@ func (c *tokenListCommand) Run(ctx context.Context, a *app) error {
 			return err
 		}
 		if c.JSON {
-			rows := []tokenRow{}
-			for _, g := range grants {
-				r := tokenRow{ID: g.ID, Name: g.Name, Tenant: g.Tenant, Scopes: append([]string{}, g.Scopes...), Created: g.Created}
-				if !g.Expires.IsZero() {
-					r.Expires = &g.Expires
-				}
-				rows = append(rows, r)
-			}
-			return a.printJSON(map[string]any{"tokens": rows})
+			return a.printJSON(map[string]any{"tokens": rowsOf(grants)})
 		}
 		if len(grants) == 0 {
 			fmt.Fprintln(a.stderr, `no tokens beside the gateway's own: "laneway token add NAME" makes one`)
