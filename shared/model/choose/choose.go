@@ -71,6 +71,17 @@ func Decide(cfg Config) (Ref, error) {
 	return cfg.selected(Demo, "")
 }
 
+// Named is the model that LANEWAY_MODEL alone names, for a process that lists models
+// and has no keys. It is zero where the selector is empty: which provider has a key
+// is then known only to the process that holds them.
+func Named(selector string) (Ref, error) {
+	if selector == "" {
+		return Ref{}, nil
+	}
+	// Keys and credentials are assumed to be where the models are called.
+	return Decide(Config{Selector: selector, AnthropicKey: "elsewhere", OpenAIKey: "elsewhere", AWS: true})
+}
+
 func (cfg Config) selected(provider, id string) (Ref, error) {
 	r := Ref{provider, id}
 	switch provider {

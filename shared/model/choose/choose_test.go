@@ -217,3 +217,21 @@ func TestDefaultsAreKnownToTheSDKs(t *testing.T) {
 		t.Error("a window for a model that nobody knows")
 	}
 }
+
+func TestAModelIsNamedWithoutKeys(t *testing.T) {
+	t.Parallel()
+	for selector, want := range map[string]Ref{
+		"":                {},
+		"openai/gpt-x":    {OpenAI, "gpt-x"},
+		"anthropic":       {Anthropic, DefaultAnthropic},
+		"bedrock/some.id": {Bedrock, "some.id"},
+		"demo":            {Demo, Demo},
+	} {
+		if got, err := Named(selector); err != nil || got != want {
+			t.Errorf("%q: %+v, %v", selector, got, err)
+		}
+	}
+	if _, err := Named("somebody/x"); err == nil {
+		t.Error("an unknown provider is taken")
+	}
+}
