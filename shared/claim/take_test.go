@@ -218,3 +218,18 @@ func TestC1_TheNextTakingForgetsNestingOfTheDead(t *testing.T) {
 		}
 	})
 }
+
+// What was read is what is claimed: between the two an attempt came and went.
+func TestC1_AClaimFromAnOldReadingIsRefused(t *testing.T) {
+	each(t, func(t *testing.T, w *lanetest.World) {
+		w.Accept("r1")
+		must(t, w.Start().Release(t.Context()))
+		old := w.Meta()
+		must(t, w.Resume().Release(t.Context()))
+		_, err := w.Claims.Resume(t.Context(), old)
+		var taken *claim.TakenError
+		if !errors.As(err, &taken) || taken.Meta.Token != 2 {
+			t.Fatalf("got %v, want a TakenError with token 2", err)
+		}
+	})
+}
