@@ -5,6 +5,8 @@
 #
 #   scripts/up.sh [-c laneway.KEY=VALUE...]
 #
+# UP is the directory of its logs and client settings (.cache/up); DIST is that of the
+# built functions.
 # AUTH=true has the endpoint judge every call by the roles of the stack. With
 # AWS_ENDPOINT_URL set, the stack goes there and no endpoint is started. The model is
 # LANEWAY_MODEL, else whichever has a key in the environment, else the demo one.
@@ -12,7 +14,9 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . scripts/node.sh
 . scripts/stack.sh
-outputs=.cache/up/outputs.json
+up=${UP:-.cache/up}
+outputs=$up/outputs.json
+mkdir -p "$up"
 rm -f "$outputs"
 
 case $(uname -s)-$(uname -m) in
@@ -29,7 +33,7 @@ if [[ -z ${AWS_ENDPOINT_URL:-} ]]; then
   scripts/endpoint.sh start
   . .cache/endpoint.env
 fi
-options=(-c "laneway.emulator=true" -c "laneway.architecture=$lambda" -c "laneway.removal=destroy")
+options=(--output "$up/cdk.out" -c "laneway.assets=${DIST:-dist}" -c "laneway.emulator=true" -c "laneway.architecture=$lambda" -c "laneway.removal=destroy")
 # MiniStack sends what a route's function returns in any case, and does not know the
 # resource that says so.
 if curl -fsS -o /dev/null "$AWS_ENDPOINT_URL/_ministack/health" 2>/dev/null; then
@@ -47,11 +51,11 @@ fi
 options+=("$@")
 
 step "functions for $arch"
-quietly .cache/up/build.log scripts/build.sh functions "$arch"
+quietly "$up/build.log" scripts/build.sh functions "$arch"
 step "bootstrap"
-quietly .cache/up/bootstrap.log scripts/cdk.sh bootstrap "aws://000000000000/${AWS_REGION:-us-east-1}" "${options[@]}"
+quietly "$up/bootstrap.log" scripts/cdk.sh bootstrap "aws://000000000000/${AWS_REGION:-us-east-1}" "${options[@]}"
 step "deploy"
-quietly .cache/up/deploy.log scripts/cdk.sh deploy --require-approval never --progress events --outputs-file "$outputs" "${options[@]}"
+quietly "$up/deploy.log" scripts/cdk.sh deploy --require-approval never --progress events --outputs-file "$outputs" "${options[@]}"
 prefix=$(stack_output "$outputs" TablePrefix)
 step "token"
 if ((${#keys[@]})); then
@@ -61,17 +65,17 @@ token=$(go run ./scripts/stack token -prefix "$prefix" -name up)
 step
 
 url=ws://${AWS_ENDPOINT_URL#*://}/_aws/execute-api/$(stack_output "$outputs" ApiId)/$(stack_output "$outputs" Stage)
-cat >.cache/up/client.env <<SETTINGS
+cat >"$up/client.env" <<SETTINGS
 export OPENCLAW_GATEWAY_URL=$url
 export OPENCLAW_GATEWAY_TOKEN=$token
 SETTINGS
-chmod 600 .cache/up/client.env
+chmod 600 "$up/client.env"
 cat <<MESSAGE
 
 The stack is up: $url
 
-Talk to it (address and token are in .cache/up/client.env):
-  . .cache/up/client.env
+Talk to it (address and token are in $up/client.env):
+  . $up/client.env
   go run ./cmd/laneway agent --message "What time is it?"
 
 Another token:   . .cache/endpoint.env && go run ./scripts/stack token -prefix $prefix

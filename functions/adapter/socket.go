@@ -28,6 +28,9 @@ type Socket struct {
 	Later func(ctx context.Context, to push.Target, frames [][]byte) error
 	// Endpoint is AWS_ENDPOINT_URL where an endpoint stands for AWS.
 	Endpoint string
+	// Callback is where connections are posted to that did not come through API
+	// Gateway; empty: to this process.
+	Callback string
 }
 
 // Out is where frames go on one machine; its zero value collects them for the route
@@ -87,7 +90,7 @@ func (s *Socket) post(ctx context.Context, to push.Target, frames [][]byte) erro
 func (s *Socket) callback(ev events.APIGatewayWebsocketProxyRequest) string {
 	c := ev.RequestContext
 	if c.APIID == "" {
-		return "" // one machine
+		return s.Callback // not API Gateway
 	}
 	return apigw.CallbackFor(c.DomainName, c.Stage, c.APIID, s.Endpoint)
 }

@@ -1,9 +1,10 @@
 // Package local is the single-machine edition: the same services and the same
-// handlers as on AWS, in one process over files.
+// handlers as on AWS, in one process over files, or in several over stores that they
+// share.
 //
 // Guarantees: what was acknowledged survives kill -9 and goes on after the next
-// start, at once: the process that has the data lock ends the leases of its
-// predecessor. Frames of one connection are accepted in the order in which they
+// start: over files at once, since the process that has the data lock ends the leases
+// of its predecessor, over shared stores when another process finds it. Frames of one connection are accepted in the order in which they
 // were sent. Serve returns when its context has ended and everything that it
 // started has.
 package local
@@ -57,14 +58,22 @@ func LimitsByName(name string) (Limits, error) {
 	return Limits{}, fmt.Errorf("limits %q: want stock or apigateway", name)
 }
 
+// sharedLife is how long a connection lives over shared stores where no limit was set.
+const sharedLife = 24 * time.Hour
+
 // Config of a Server. Fields without a note are required.
 type Config struct {
-	Data   string // directory, made where it is missing
+	Data   string // directory, made where it is missing: stores, workspaces
 	Listen string // address; port 0 takes a free one
 	Token  string // that clients connect with, beside stored ones
 	Limits Limits
 	Model  model.Selected
 	Models []model.Info
+	// Stores to work over instead of files in Data; nil: those.
+	Stores *Stores
+	// Advertise is the http address under which other processes over the same shared
+	// stores reach this one; empty: that of Listen.
+	Advertise string
 	// Agents beside main; main gets Workspace unless it is among them.
 	Agents    []agent.Spec
 	Workspace string // of agent main; empty: in Data
@@ -97,6 +106,14 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.Log == nil {
 		c.Log = slog.Default()
+	}
+	if c.Stores != nil && c.Stores.Shared {
+		if c.Token == "" {
+			return c, errors.New("local: processes over shared stores know each other by the token")
+		}
+		// A record outlives a process that died with its connections, so it must end by
+		// age, and a connection with it.
+		c.Limits.Life = cmp.Or(c.Limits.Life, sharedLife)
 	}
 	c.Version = cmp.Or(c.Version, "dev")
 	c.Times = c.Times.WithDefaults()

@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -42,6 +43,10 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		if r.URL.Path == "/health" || r.URL.Path == "/healthz" {
 			_, _ = w.Write([]byte("ok\n"))
+			return
+		}
+		if f.s.peers != nil && strings.HasPrefix(r.URL.Path, peerPath) {
+			f.s.peers.ServeHTTP(w, r)
 			return
 		}
 		http.Error(w, "Laneway gateway: connect with a WebSocket client.", http.StatusUpgradeRequired)

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,12 +14,10 @@ import (
 
 	"laneway/functions/adapter"
 	"laneway/shared/agent"
-	"laneway/shared/blob/dir"
+	"laneway/shared/push"
 	pushlocal "laneway/shared/push/local"
 	"laneway/shared/queue"
-	queuebolt "laneway/shared/queue/bolt"
 	"laneway/shared/session"
-	tablebolt "laneway/shared/table/bolt"
 	"laneway/shared/token"
 	"laneway/shared/wiring"
 )
@@ -27,63 +26,65 @@ import (
 type Server struct {
 	cfg    Config
 	core   *wiring.Core
-	store  *tablebolt.Store
-	queue  *queuebolt.Queue
-	blobs  *dir.Store
+	stores *Stores
 	conns  *pushlocal.Registry
+	poster push.Poster // conns, or peers
+	peers  *peers      // nil: the stores are of this process alone
 	socket *adapter.Socket
 	wake   queue.Handler
 	ln     net.Listener
 	tokens *token.Store
 }
 
-// Open takes the data lock, opens the stores, ends what a predecessor held, and
-// listens. Nothing is served before Serve.
+// Open opens the stores, ends what a predecessor held, and listens. Nothing is served
+// before Serve. Stores that were given are closed with the server, also where Open
+// fails.
 func Open(ctx context.Context, c Config) (_ *Server, err error) {
-	if c, err = c.withDefaults(); err != nil {
-		return nil, err
-	}
-	if err := os.MkdirAll(c.Data, 0o700); err != nil {
-		return nil, fmt.Errorf("data directory: %w", err)
-	}
-	s := &Server{cfg: c}
+	s := &Server{stores: c.Stores}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.Close())
 		}
 	}()
-	if err := s.openStores(); err != nil {
+	if c, err = c.withDefaults(); err != nil {
+		return nil, err
+	}
+	s.cfg = c
+	if err := os.MkdirAll(c.Data, 0o700); err != nil {
+		return nil, fmt.Errorf("data directory: %w", err)
+	}
+	if s.stores == nil {
+		if s.stores, err = files(c); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.stores.check(); err != nil {
+		return nil, err
+	}
+	if s.ln, err = net.Listen("tcp", c.Listen); err != nil {
 		return nil, err
 	}
 	if err := s.build(); err != nil {
 		return nil, err
 	}
-	if _, err := s.core.Lanes.Recover(ctx); err != nil {
-		return nil, fmt.Errorf("recover: %w", err)
-	}
-	if s.ln, err = net.Listen("tcp", c.Listen); err != nil {
-		return nil, err
+	if !s.stores.Shared {
+		if _, err := s.core.Lanes.Recover(ctx); err != nil {
+			return nil, fmt.Errorf("recover: %w", err)
+		}
 	}
 	return s, nil
-}
-
-func (s *Server) openStores() (err error) {
-	c := s.cfg
-	if s.store, err = tablebolt.Open(tablebolt.Config{Path: filepath.Join(c.Data, "tables.db"), NoSync: c.NoSync}); err != nil {
-		return err
-	}
-	if s.blobs, err = dir.Open(dir.Config{Path: filepath.Join(c.Data, "blobs")}); err != nil {
-		return err
-	}
-	s.queue, err = queuebolt.Open(queuebolt.Config{Path: filepath.Join(c.Data, "queue.db"), Clock: c.Clock, Log: c.Log, Lanes: c.Lanes})
-	return err
 }
 
 func (s *Server) build() (err error) {
 	c := s.cfg
 	s.conns = pushlocal.New(pushlocal.Config{Limit: max(c.Limits.Out, 0)})
+	s.poster = s.conns
+	if s.stores.Shared {
+		s.peers = newPeers(s.conns, cmp.Or(c.Advertise, "http://"+s.ln.Addr().String()), c.Token, c.Clock)
+		s.poster = s.peers
+	}
 	s.core, err = wiring.Build(
-		wiring.Ports{Store: s.store, Queue: s.queue, Timers: s.queue, Blobs: s.blobs, Poster: s.conns},
+		wiring.Ports{Store: s.stores.Table, Queue: s.stores.Queue, Timers: s.stores.Timers, Blobs: s.stores.Blobs, Poster: s.poster},
 		wiring.Settings{
 			Times: c.Times, Clock: c.Clock, Log: c.Log, Pacing: c.Limits.Pacing, MaxFrame: c.Limits.Out, MaxPayload: c.Limits.Message,
 			ConnLife: connLife(c.Limits), Version: c.Version,
@@ -103,12 +104,15 @@ func (s *Server) build() (err error) {
 	if err != nil {
 		return err
 	}
-	s.tokens = &token.Store{Table: s.store, Clock: c.Clock, Fixed: []string{c.Token}}
+	s.tokens = &token.Store{Table: s.stores.Table, Clock: c.Clock, Fixed: []string{c.Token}}
 	gateway, err := s.core.Gateway(s.tokens, set.Directory())
 	if err != nil {
 		return err
 	}
-	s.socket = &adapter.Socket{Gateway: gateway, Poster: s.conns}
+	s.socket = &adapter.Socket{Gateway: gateway, Poster: s.poster}
+	if s.peers != nil {
+		s.socket.Callback = s.peers.self
+	}
 	runner, err := s.core.Runner(wiring.RunnerConfig{
 		Models: set, Agents: set, Retry: c.Retry, StepNeed: c.Function / 10, Reserve: c.Function / 8,
 	})
@@ -180,7 +184,7 @@ func (s *Server) Serve(ctx context.Context) error {
 		}
 	})
 	wg.Go(func() {
-		if err := s.queue.Run(ctx, s.wake, s.timer); err != nil {
+		if err := s.stores.Receive(ctx, s.wake, s.timer); err != nil {
 			errs <- err
 			cancel()
 		}
@@ -207,32 +211,7 @@ func (s *Server) timer(ctx context.Context, m queue.Message) error {
 	return s.core.Notify.HandleTimer(ctx, m.Body)
 }
 
-// Intervals of the ticker.
-const cleanEvery = 10 * time.Minute
-
-// tick does on one machine what schedules do on AWS: the sweep of A2 and the
-// cleaning of what has expired.
-func (s *Server) tick(ctx context.Context) {
-	sweep, clean := s.cfg.Clock.After(s.cfg.Times.Orphan), s.cfg.Clock.After(cleanEvery)
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-sweep:
-			if _, err := s.core.Lanes.Sweep(ctx); err != nil && ctx.Err() == nil {
-				s.cfg.Log.Error("sweep failed", "err", err)
-			}
-			sweep = s.cfg.Clock.After(s.cfg.Times.Orphan)
-		case <-clean:
-			if _, err := s.store.Sweep(ctx, s.cfg.Clock.Now()); err != nil && ctx.Err() == nil {
-				s.cfg.Log.Error("cleaning failed", "err", err)
-			}
-			clean = s.cfg.Clock.After(cleanEvery)
-		}
-	}
-}
-
-// Close gives the data directory free. It is called after Serve has returned.
+// Close gives the stores free. It is called after Serve has returned.
 func (s *Server) Close() error {
 	var err error
 	if s.ln != nil {
@@ -240,14 +219,11 @@ func (s *Server) Close() error {
 			err = e
 		}
 	}
-	if s.queue != nil {
-		err = errors.Join(err, s.queue.Close())
+	if s.peers != nil {
+		s.peers.close()
 	}
-	if s.blobs != nil {
-		err = errors.Join(err, s.blobs.Close())
-	}
-	if s.store != nil {
-		err = errors.Join(err, s.store.Close())
+	if s.stores != nil && s.stores.Close != nil {
+		err = errors.Join(err, s.stores.Close())
 	}
 	return err
 }
