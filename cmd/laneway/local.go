@@ -13,6 +13,7 @@ import (
 	"laneway/shared/local"
 	"laneway/shared/model/adapters"
 	"laneway/shared/model/choose"
+	"laneway/shared/queue"
 	tablebolt "laneway/shared/table/bolt"
 	"laneway/shared/token"
 )
@@ -20,6 +21,9 @@ import (
 // modelWithin bounds what choosing a model may take: a server may be asked which
 // models it has.
 const modelWithin = 20 * time.Second
+
+// storesWithin bounds finding the stores of an account, or making them.
+const storesWithin = 5 * time.Minute
 
 // openLocal opens the single-machine edition with the model that the environment
 // names.
@@ -38,10 +42,27 @@ func openLocal(ctx context.Context, c localConfig) (localServer, error) {
 	if c.Quiet {
 		level = slog.LevelError
 	}
+	log := slog.New(slog.NewTextHandler(c.Stderr, &slog.HandlerOptions{Level: level}))
+	var lanes []queue.Def
+	if c.Runs > 0 {
+		lanes = queue.Definitions()
+		for i := range lanes {
+			if lanes[i].Lane == queue.Main {
+				lanes[i].Concurrency = c.Runs
+			}
+		}
+	}
+	var stores *local.Stores // nil: files
+	if c.Backend == backendAWS {
+		octx, cancel := context.WithTimeout(ctx, storesWithin)
+		defer cancel()
+		if stores, err = (awsBackend{Name: c.Stack, Create: c.Create, Lanes: lanes, Log: log}).open(octx); err != nil {
+			return nil, err
+		}
+	}
 	server, err := local.Open(ctx, local.Config{
 		Data: c.Data, Listen: c.Listen, Token: c.Token, Limits: limits, Workspace: c.Workspace, Shell: c.Shell, Function: c.Function, Times: claim.Times{Lease: c.Lease},
-		Model: selected, Models: models, Version: version(),
-		Log: slog.New(slog.NewTextHandler(c.Stderr, &slog.HandlerOptions{Level: level})),
+		Model: selected, Models: models, Version: version(), Log: log, Lanes: lanes, Stores: stores, Advertise: c.Advertise,
 	})
 	if errors.Is(err, tablebolt.ErrLocked) {
 		return nil, fmt.Errorf("%w; leave --local out to talk to it, or name another directory with --data", inUse(c.Data))

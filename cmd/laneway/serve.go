@@ -26,6 +26,12 @@ type serveCommand struct {
 	Limits    string `enum:"stock,apigateway" default:"stock" help:"Frame and connection limits: stock or apigateway."`
 	Workspace string `type:"path" placeholder:"DIR" help:"Folder that the tools of agent main work in (default: DATA/workspace/main)."`
 	Shell     bool   `default:"true" negatable:"" help:"Let agents write files and run commands, as this user (${default})."`
+	Runs      int    `placeholder:"N" help:"Most runs at once in the main lane (default: 16)."`
+
+	Backend   string `enum:"files,aws" default:"files" help:"Where everything is kept: files in --data, or aws: DynamoDB, SQS and S3, at AWS_ENDPOINT_URL if that is set."`
+	Stack     string `default:"laneway" placeholder:"NAME" help:"With --backend aws: whose tables, queues and bucket (${default})."`
+	Create    bool   `help:"With --backend aws: make what is missing of them."`
+	Advertise string `placeholder:"URL" help:"With --backend aws: http address under which other processes over the same stores reach this one (default: that of --listen)."`
 
 	// For tests, and for whoever wants to see recovery at work.
 	Lease    time.Duration `hidden:"" help:"How long a writer's claim holds without renewal."`
@@ -42,6 +48,11 @@ type localConfig struct {
 	Shell     bool          // tools that write and run commands
 	Lease     time.Duration // of claims; 0: the default
 	Function  time.Duration // of an invocation; 0: no limit
+	Runs      int           // at once in the main lane; 0: the default
+	Backend   string        // "", "files" or "aws"
+	Stack     string        // of the backend aws
+	Create    bool          // what is missing of it
+	Advertise string        // address for other processes over the same stores
 	Env       func(string) string
 	Stderr    io.Writer
 	Quiet     bool // log only what went wrong
@@ -73,7 +84,8 @@ func (c *serveCommand) Run(ctx context.Context, a *app) error {
 	}
 	server, err := a.openLocal(ctx, localConfig{
 		Data: dir, Listen: c.Listen, Token: token, Limits: c.Limits, Workspace: c.Workspace, Shell: c.Shell,
-		Lease: c.Lease, Function: c.Function, Env: a.env, Stderr: a.stderr,
+		Lease: c.Lease, Function: c.Function, Runs: c.Runs,
+		Backend: c.Backend, Stack: c.Stack, Create: c.Create, Advertise: c.Advertise, Env: a.env, Stderr: a.stderr,
 	})
 	if err != nil {
 		return err
@@ -84,7 +96,11 @@ func (c *serveCommand) Run(ctx context.Context, a *app) error {
 	}
 	url := strings.TrimSuffix(server.URL(), "/")
 	fmt.Fprintf(a.stderr, "%s %s\n", a.paint(bold, "listening on"), url)
-	fmt.Fprintf(a.stderr, "data in %s, token from %s\n", dir, where)
+	data := dir
+	if c.Backend == backendAWS {
+		data = "the tables of " + c.Stack
+	}
+	fmt.Fprintf(a.stderr, "data in %s, token from %s\n", data, where)
 	fmt.Fprintf(a.stderr, "try: laneway agent --url %s -m \"hello\"\n", url)
 	err = a.untilSignal(ctx, server.Serve)
 	if code, ok := errors.AsType[exitError](err); ok && int(code) == exitTerminated {
