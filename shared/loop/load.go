@@ -136,6 +136,7 @@ func (a *attempt) open(ctx context.Context) error {
 	next := max(a.st.NextEvent, 1) + max(dead, 0)*stream.Block
 	messages, said := a.said()
 	var err error
+	a.subs.Store(m.SubRev) // before they are read: a later one is a later count
 	a.out, err = a.r.Stream.Open(ctx, stream.Info{
 		Ref: a.st.Ref, RunID: a.st.RunID, SessionKey: a.ref.Key, SessionID: a.sid, AgentID: a.st.AgentID,
 		Lane: a.st.Lane, Origin: a.st.Origin, OriginUsesChat: a.st.Method != "agent",

@@ -21,11 +21,38 @@ func (a *attempt) terminal(ctx context.Context, o *run.Outcome) error {
 	for {
 		err := a.tryTerminal(ctx, o)
 		var refused *claim.RefusedError
-		if o.Kind != run.OK && errors.As(err, &refused) && ctx.Err() == nil {
-			continue // the mailbox changed between its reading and the commit
+		if !errors.As(err, &refused) || ctx.Err() != nil {
+			return err
 		}
-		return err
+		// Somebody subscribed since the last look: the end must reach them too (S5).
+		late := a.subscribedTo(ctx, refused.Meta.SubRev)
+		if o.Kind == run.OK && !late {
+			return err
+		}
+		// Else the mailbox changed between its reading and the commit.
 	}
+}
+
+// subscribedTo reads the recipients again where the session has seen more of them
+// than the stream, and says whether it had.
+func (a *attempt) subscribedTo(ctx context.Context, rev int64) bool {
+	if a.subs.Load() == rev {
+		return false
+	}
+	if err := a.out.Refresh(ctx); err != nil {
+		a.r.Logger.Warn("subscribers not read", "session", a.ref.Hash(), "err", err)
+	}
+	a.subs.Store(rev)
+	return true
+}
+
+// subscribersKnown is the condition that the stream knows everybody who listens.
+func (a *attempt) subscribersKnown() table.Cond {
+	rev, path := a.subs.Load(), table.P(session.AttrSubRev)
+	if rev == 0 {
+		return table.Any(table.Lacks(path), table.Equal(path, rev))
+	}
+	return table.Equal(path, rev)
 }
 
 func (a *attempt) tryTerminal(ctx context.Context, o *run.Outcome) (err error) {
@@ -64,12 +91,12 @@ func (a *attempt) tryTerminal(ctx context.Context, o *run.Outcome) (err error) {
 		},
 	}
 	if o.Kind == run.OK {
-		c.tx.If = table.All(mailIs(0), a.unmarked())
+		c.tx.If = table.All(mailIs(0), a.unmarked(), a.subscribersKnown())
 	} else {
 		if err := a.moveBack(ctx, &c); err != nil {
 			return err
 		}
-		c.tx.If = mailIs(a.back)
+		c.tx.If = table.All(mailIs(a.back), a.subscribersKnown())
 	}
 	c.status = []table.SetOp{
 		{Path: table.P(run.AttrState), Value: string(run.Ended)},

@@ -63,13 +63,11 @@ func (a *attempt) watch(ctx context.Context) (context.Context, func()) {
 		alarm(a.deadline.Add(-a.r.Reserve), errCut)
 	}
 	refresh := make(chan struct{}, 1)
-	subs := a.h.Meta().SubRev
 	a.h.OnChange(func(m session.Meta) {
 		if m.Marked() {
 			cancel(&stopError{stopReason(m)})
 		}
-		if m.SubRev != subs {
-			subs = m.SubRev
+		if m.SubRev != a.subs.Load() {
 			select {
 			case refresh <- struct{}{}:
 			default:
@@ -80,9 +78,7 @@ func (a *attempt) watch(ctx context.Context) (context.Context, func()) {
 		for {
 			select {
 			case <-refresh:
-				if err := a.out.Refresh(wctx); err != nil && wctx.Err() == nil {
-					a.r.Logger.Warn("subscribers not read", "session", a.ref.Hash(), "err", err)
-				}
+				a.subscribedTo(wctx, a.h.Meta().SubRev)
 			case <-wctx.Done():
 				return
 			}

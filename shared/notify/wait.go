@@ -21,7 +21,7 @@ const inlinePoll = 100 * time.Millisecond
 // answer will be posted (W1). ref is of the caller's tenant, so the runs of others
 // look unknown; an unknown run is waited for like any other.
 func (s *Service) Wait(ctx context.Context, ref run.Ref, runID string, w run.Waiter, window time.Duration) ([]byte, error) {
-	deadline := s.Clock.Now().Add(window)
+	deadline := upToMilli(s.Clock.Now().Add(window))
 	w.Kind = run.WaitSnapshot
 	for {
 		st, frame, err := s.look(ctx, ref, w)
@@ -225,4 +225,13 @@ func (s *Service) tick(ctx context.Context, row *run.WaitRow) (gone bool, err er
 		return true, errors.Join(row.Done(ctx, s.Store), s.Connections.Close(ctx, row.ConnectionID))
 	}
 	return false, nil // a tick that got lost is no matter
+}
+
+// upToMilli rounds up to what a row keeps of a time, so that no wait ends before its
+// window has.
+func upToMilli(t time.Time) time.Time {
+	if ms := t.Truncate(time.Millisecond); ms.Before(t) {
+		return ms.Add(time.Millisecond)
+	}
+	return t
 }
