@@ -88,7 +88,7 @@ infra-test: ## the template's tests (the first build of its module takes a minut
 	scripts/lint-template.sh
 
 .PHONY: bench
-bench: ## the figures of docs/performance.md, beside the stock gateway where it is installed
+bench: ## the figures of docs/performance.md, beside the stock gateway (STOCK=no: alone)
 	scripts/bench.sh
 
 .PHONY: invoke

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"slices"
+	"time"
+)
+
+// sample is what was measured of one figure: times in ms, other values as they are.
+type sample []float64
+
+func (s *sample) add(d time.Duration) { *s = append(*s, float64(d)/1e6) }
+func (s *sample) addValue(v float64)  { *s = append(*s, v) }
+func (s *sample) median() (float64, bool) {
+	if len(*s) == 0 {
+		return 0, false
+	}
+	v := slices.Sorted(slices.Values(*s))
+	return (v[(len(v)-1)/2] + v[len(v)/2]) / 2, true
+}
+
+func (s *sample) sum() (sum float64) {
+	for _, v := range *s {
+		sum += v
+	}
+	return sum
+}
+
+// figures are what was found of one gateway.
+type figures struct {
+	hello, firstRun                sample
+	accept, model, first, overhead sample // one turn on an idle gateway
+	round                          sample
+	rss                            sample // MiB
+	runs16, accept16, cpu16        sample // runs a second; ms; ms of processor a run
+	runs64, accept64, cpu64        sample
+	last, bytes                    sample // ms; MB
+	ordered                        sample // 1 for each trial in order
+	alone, beside                  sample
+	long                           string // the session of growth
+	grown                          sample // overhead turn by turn
+	calls, growthRSS, stopped      sample
+}
+
+// growth is the overhead of the last turns against that of the first ones.
+func (f *figures) growth() (first, last float64, ok bool) {
+	if len(f.grown) < 2*edge {
+		return 0, 0, false
+	}
+	begin, end := f.grown[:edge], f.grown[len(f.grown)-edge:]
+	first, _ = begin.median()
+	last, _ = end.median()
+	return first, last, true
+}
