@@ -66,7 +66,7 @@ func collect(entries []Entry) map[callKey]*Entry {
 	out := make(map[callKey]*Entry)
 	for i := range entries {
 		e := &entries[i]
-		if e.Role == model.Assistant {
+		if e.Role == model.Assistant && !e.cut() {
 			for _, b := range e.Content {
 				if b.Type == model.ToolCall {
 					owner[b.ID] = e.Seq
