@@ -2,13 +2,16 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -16,16 +19,24 @@ import (
 
 // counts is what is kept of a suite.
 type counts struct {
-	Packages int           `json:"packages"`
-	Passed   int           `json:"passed"`
-	Failed   int           `json:"failed"`
-	Skipped  int           `json:"skipped"`
-	Elapsed  time.Duration `json:"elapsed"` // nanoseconds
+	Packages int `json:"packages"`
+	Passed   int `json:"passed"`
+	Failed   int `json:"failed"`
+	Skipped  int `json:"skipped"`
+	// Broken packages failed without a failed test: they did not build, or their process
+	// ended early.
+	Broken int `json:"broken"`
+
+	Elapsed time.Duration `json:"elapsed"` // nanoseconds
 }
 
 func (c counts) String() string {
-	return fmt.Sprintf("%d tests passed, %d failed, %d skipped in %d packages, %s",
+	text := fmt.Sprintf("%d tests passed, %d failed, %d skipped in %d packages, %s",
 		c.Passed, c.Failed, c.Skipped, c.Packages, c.Elapsed.Round(time.Second))
+	if c.Broken > 0 {
+		text += fmt.Sprintf("; %d packages broken", c.Broken)
+	}
+	return text
 }
 
 // runSuite runs go test with args in a directory and returns its exit code.
@@ -55,6 +66,9 @@ func runSuite(w io.Writer, name, results, dir string, args []string) (int, error
 	}
 	s.sum.Elapsed = time.Since(started)
 	s.printSkipped()
+	if code != 0 {
+		fmt.Fprintln(w, "failed:", strings.Join(s.failed, " "))
+	}
 	verdict := "ok"
 	if code != 0 {
 		verdict = "FAIL"
@@ -79,11 +93,16 @@ type suite struct {
 	w       io.Writer
 	sum     counts
 	output  map[testKey][]string // of what has not ended yet
-	skipped []string
+	bad     map[string]int       // failed tests by package
+	failed  []string             // packages
+	skipped map[skip][]string    // names of tests
 }
 
+// skip is why tests of a package were skipped.
+type skip struct{ pkg, reason string }
+
 func newSuite(w io.Writer) *suite {
-	return &suite{w: w, output: map[testKey][]string{}}
+	return &suite{w: w, output: map[testKey][]string{}, bad: map[string]int{}, skipped: map[skip][]string{}}
 }
 
 func (s *suite) read(r io.Reader) error {
@@ -122,10 +141,12 @@ func (s *suite) endTest(k testKey, action string) {
 		s.sum.Passed++
 	case "fail":
 		s.sum.Failed++
+		s.bad[k.pkg]++
 		fmt.Fprint(s.w, strings.Join(s.output[k], ""))
 	case "skip":
 		s.sum.Skipped++
-		s.skipped = append(s.skipped, k.pkg+" "+k.test+": "+reason(s.output[k]))
+		why := skip{k.pkg, reason(s.output[k])}
+		s.skipped[why] = append(s.skipped[why], k.test)
 	}
 	delete(s.output, k)
 }
@@ -143,11 +164,16 @@ func (s *suite) endPackage(e event) {
 		for open, out := range s.output {
 			if open.pkg == e.Package && open.test != "" {
 				s.sum.Failed++
+				s.bad[open.pkg]++
 				fmt.Fprint(s.w, strings.Join(out, ""))
 				delete(s.output, open)
 			}
 		}
 		fmt.Fprint(s.w, strings.Join(s.output[k], ""))
+		if s.bad[e.Package] == 0 {
+			s.sum.Broken++
+		}
+		s.failed = append(s.failed, e.Package)
 		fmt.Fprintf(s.w, "FAIL %-44s %6.1f s\n", e.Package, e.Elapsed)
 	}
 	delete(s.output, k)
@@ -171,10 +197,21 @@ func reason(out []string) string {
 	return strings.Join(said, " ")
 }
 
+// printSkipped names what was skipped: all tests where they are few, else some of
+// those that begin with the same word.
 func (s *suite) printSkipped() {
-	sort.Strings(s.skipped)
-	for _, line := range s.skipped {
-		fmt.Fprintln(s.w, "skip", line)
+	const shown = 4
+	reasons := slices.SortedFunc(maps.Keys(s.skipped), func(a, b skip) int {
+		return cmp.Or(cmp.Compare(a.pkg, b.pkg), cmp.Compare(a.reason, b.reason))
+	})
+	for _, r := range reasons {
+		names := s.skipped[r]
+		slices.Sort(names)
+		list := strings.Join(names[:min(shown, len(names))], ", ")
+		if more := len(names) - shown; more > 0 {
+			list += fmt.Sprintf(" and %d more", more)
+		}
+		fmt.Fprintf(s.w, "skip %s: %s [%s]\n", r.pkg, r.reason, list)
 	}
 }
 
@@ -213,14 +250,16 @@ func printTotal(w io.Writer, dir string) int {
 		sum.Passed += c.Passed
 		sum.Failed += c.Failed
 		sum.Skipped += c.Skipped
+		sum.Broken += c.Broken
 		sum.Elapsed += c.Elapsed
 	}
 	verdict := "ok"
-	if sum.Failed > 0 {
+	bad := sum.Failed > 0 || sum.Broken > 0
+	if bad {
 		verdict = "FAIL"
 	}
 	fmt.Fprintf(w, "%s all: %s\n", verdict, sum)
-	if sum.Failed > 0 {
+	if bad {
 		return 1
 	}
 	return 0

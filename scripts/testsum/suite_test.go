@@ -37,7 +37,7 @@ func TestSumOfASuite(t *testing.T) {
 	if s.sum.Passed != 1 || s.sum.Failed != 1 || s.sum.Skipped != 1 || s.sum.Packages != 1 {
 		t.Errorf("sum %+v", s.sum)
 	}
-	for _, want := range []string{"it broke", "FAIL p", "skip p TestC: no docker: here\n"} {
+	for _, want := range []string{"it broke", "FAIL p", "skip p: no docker: here [TestC]\n"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
@@ -56,8 +56,9 @@ func TestTestsThatNeverEnded(t *testing.T) {
 		`{"Action":"fail","Package":"p"}`,
 		`not an event`,
 		`{"Action":"build-output","ImportPath":"q","Output":"q.go:1: undefined: x\n"}`,
+		`{"Action":"fail","Package":"q","FailedBuild":"q"}`,
 	)
-	if s.sum.Failed != 1 {
+	if s.sum.Failed != 1 || s.sum.Broken != 1 {
 		t.Errorf("sum %+v", s.sum)
 	}
 	for _, want := range []string{"panic: boom", "not an event", "undefined: x"} {
@@ -83,11 +84,13 @@ func TestTotal(t *testing.T) {
 	if code := printTotal(&out, dir); code != 0 || !strings.Contains(out.String(), "ok all: 5 tests passed, 0 failed, 1 skipped in 2 packages") {
 		t.Errorf("code %d\n%s", code, out.String())
 	}
-	if err := save(dir, "three", counts{Failed: 1}); err != nil {
-		t.Fatal(err)
-	}
-	if printTotal(&out, dir) == 0 {
-		t.Error("a failed test is a success")
+	for name, c := range map[string]counts{"a failed test": {Failed: 1}, "a broken package": {Broken: 1}} {
+		if err := save(dir, "three", c); err != nil {
+			t.Fatal(err)
+		}
+		if printTotal(&out, dir) == 0 {
+			t.Errorf("%s is a success", name)
+		}
 	}
 	if err := os.WriteFile(filepath.Join(dir, "four.json"), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
