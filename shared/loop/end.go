@@ -85,13 +85,10 @@ func (a *attempt) checkpoint(ctx context.Context, why error, until time.Time) er
 		a.chk.CutAt = a.chk.Step + 1
 	}
 	a.takeBack()
-	a.out.Drain(ctx)
-	ops, err := a.interrupted()
-	if err != nil {
-		return a.abandon(ctx, err)
-	}
-	if ops, err = a.ledgerFirst(ctx, ops); err == nil {
-		err = a.leave(ctx, ops, until)
+	err := a.saveInterrupted(ctx)
+	a.out.Drain(ctx) // while the claim is held: what comes after it is the next attempt's
+	if err == nil {
+		err = a.leave(ctx, until)
 	}
 	var refused *claim.RefusedError
 	switch {
@@ -119,11 +116,11 @@ func (a *attempt) checkpoint(ctx context.Context, why error, until time.Time) er
 
 // leave is the commit of a checkpoint. That of a run that goes to sleep fails where it
 // is to stop: nobody would see the mark.
-func (a *attempt) leave(ctx context.Context, ledger []table.Op, until time.Time) error {
+func (a *attempt) leave(ctx context.Context, until time.Time) error {
 	a.chk.Clean = true
 	tx := claim.Tx{
-		Release: true, Ops: ledger,
-		Set: []table.SetOp{{Path: table.P(session.AttrStalled), Value: int64(0)}},
+		Release: true,
+		Set:     []table.SetOp{{Path: table.P(session.AttrStalled), Value: int64(0)}},
 	}
 	if !until.IsZero() {
 		if end := a.endOfRun(); !end.IsZero() && end.Before(until) {

@@ -2,11 +2,8 @@ package loop_test
 
 import (
 	"context"
-	"encoding/json"
-	"iter"
 	"log/slog"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -94,70 +91,6 @@ func setup(t *testing.T, settings ...setting) *bench {
 	return b
 }
 
-// client is a connection that collects what it is sent.
-type client struct {
-	id     string
-	mu     sync.Mutex
-	frames []map[string]any
-	more   chan struct{}
-}
-
-func (c *client) Write(_ context.Context, message []byte) error {
-	var f map[string]any
-	if err := json.Unmarshal(message, &f); err != nil {
-		return err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.frames = append(c.frames, f)
-	close(c.more)
-	c.more = make(chan struct{})
-	return nil
-}
-
-func (c *client) Close(int, string) error { return nil }
-
-// until waits for the first frame that is wanted, from the first on.
-func (c *client) until(t *testing.T, what string, want func(map[string]any) bool) map[string]any {
-	t.Helper()
-	end := time.After(within)
-	for i := 0; ; {
-		c.mu.Lock()
-		for ; i < len(c.frames); i++ {
-			if want(c.frames[i]) {
-				f := c.frames[i]
-				c.mu.Unlock()
-				return f
-			}
-		}
-		more := c.more
-		c.mu.Unlock()
-		select {
-		case <-more:
-		case <-end:
-			t.Fatalf("no frame: %s; got %s", what, c.dump())
-		}
-	}
-}
-
-func (c *client) dump() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	b, _ := json.Marshal(c.frames)
-	return string(b)
-}
-
-func (c *client) all(want func(map[string]any) bool) (out []map[string]any) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, f := range c.frames {
-		if want(f) {
-			out = append(out, f)
-		}
-	}
-	return out
-}
-
 // connect makes a ready connection.
 func (b *bench) connect(caps ...string) *client {
 	b.t.Helper()
@@ -213,127 +146,5 @@ func (b *bench) idle(key string) session.Meta {
 		case <-time.After(2 * time.Millisecond):
 		case <-b.t.Context().Done():
 		}
-	}
-}
-
-// text walks to a string member by path.
-func str(f map[string]any, path string) string {
-	var v any = f
-	for _, k := range strings.Split(path, ".") {
-		switch x := v.(type) {
-		case map[string]any:
-			v = x[k]
-		case []any:
-			if k != "0" || len(x) == 0 {
-				return ""
-			}
-			v = x[0]
-		default:
-			return ""
-		}
-	}
-	s, _ := v.(string)
-	return s
-}
-
-func event(name, stream, phase string) func(map[string]any) bool {
-	return func(f map[string]any) bool {
-		return f["event"] == name && (stream == "" || str(f, "payload.stream") == stream) && (phase == "" || str(f, "payload.data.phase") == phase || str(f, "payload.state") == phase)
-	}
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// fakeModel answers by script: each call takes the next answer, or the last one
-// again.
-type fakeModel struct {
-	mu       sync.Mutex
-	script   []answerFunc
-	requests []model.Request
-	asked    chan struct{}
-	over     chan struct{}
-	once     sync.Once
-}
-
-type answerFunc func(ctx context.Context, r model.Request, yield func(model.Part, error) bool)
-
-func newFakeModel() *fakeModel {
-	return &fakeModel{asked: make(chan struct{}, 1000), over: make(chan struct{})}
-}
-
-func (m *fakeModel) on(script ...answerFunc) { m.mu.Lock(); defer m.mu.Unlock(); m.script = script }
-
-func (m *fakeModel) release() { m.once.Do(func() { close(m.over) }) }
-
-func (m *fakeModel) calls() []model.Request {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return append([]model.Request(nil), m.requests...)
-}
-
-func (m *fakeModel) Stream(ctx context.Context, r model.Request) iter.Seq2[model.Part, error] {
-	return func(yield func(model.Part, error) bool) {
-		m.mu.Lock()
-		n := len(m.requests)
-		m.requests = append(m.requests, r)
-		f := m.script[min(n, len(m.script)-1)]
-		m.mu.Unlock()
-		m.asked <- struct{}{}
-		f(ctx, r, yield)
-	}
-}
-
-func done(stop string) model.Part { return model.Part{Done: &model.Done{StopReason: stop}} }
-
-func say(deltas ...string) answerFunc {
-	return func(_ context.Context, _ model.Request, yield func(model.Part, error) bool) {
-		for _, d := range deltas {
-			if !yield(model.Part{Text: d}, nil) {
-				return
-			}
-		}
-		yield(done("stop"), nil)
-	}
-}
-
-func callTools(calls ...model.Block) answerFunc {
-	return func(_ context.Context, _ model.Request, yield func(model.Part, error) bool) {
-		for _, c := range calls {
-			c.Type = model.ToolCall
-			if !yield(model.Part{ToolCall: &c}, nil) {
-				return
-			}
-		}
-		yield(done("toolUse"), nil)
-	}
-}
-
-func fail(class model.Class) answerFunc {
-	return func(_ context.Context, _ model.Request, yield func(model.Part, error) bool) {
-		yield(model.Part{}, &model.Error{Class: class, Message: "scripted " + string(class)})
-	}
-}
-
-// hold says some text, then waits for the gate (or the end of the call), then the rest.
-func hold(gate <-chan struct{}, before, after string) answerFunc {
-	return func(ctx context.Context, _ model.Request, yield func(model.Part, error) bool) {
-		if before != "" && !yield(model.Part{Text: before}, nil) {
-			return
-		}
-		select {
-		case <-gate:
-		case <-ctx.Done():
-			yield(model.Part{}, &model.Error{Class: model.Aborted, Message: "cancelled", Err: ctx.Err()})
-			return
-		}
-		if after != "" && !yield(model.Part{Text: after}, nil) {
-			return
-		}
-		yield(done("stop"), nil)
 	}
 }

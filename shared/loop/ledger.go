@@ -215,39 +215,46 @@ func (a *attempt) start(ctx context.Context, calls []*call) error {
 	return nil
 }
 
-// interrupted writes what an invocation's end made of the calls that it stopped, so
-// that the next attempt knows: those that were not begun, and those that may be made
-// again, are planned; the others are done (L2). A call that may be made again is, but
-// once: then it takes longer than a function may run.
-func (a *attempt) interrupted() ([]table.Op, error) {
+// saveInterrupted writes what an invocation's end made of the calls that it stopped,
+// so that the next attempt knows: those that were not begun, and those that may be
+// made again, are planned; the others are done (L2). A call that may be made again is,
+// but once: then it takes longer than a function may run.
+func (a *attempt) saveInterrupted(ctx context.Context) error {
 	var ops []table.Op
+	var events []stream.Event
 	now := a.r.Clock.Now().UnixMilli()
 	for _, c := range a.doing {
-		switch {
-		case c.state == ledgerDone:
+		if c.state == ledgerDone {
 			continue
-		case c.result == nil || !c.launched && c.cut:
-			c.result, c.state = nil, ledgerPlanned
-			ops = append(ops, a.put(c, ledgerPlanned, now))
-			continue
-		case c.cut:
+		}
+		again := c.result == nil || c.cut && !c.launched
+		if c.cut && c.launched {
 			c.cuts++
-			if a.tools.EffectOf(c.block.Name) != tool.Unsafe && c.cuts == 1 {
-				c.result, c.state = nil, ledgerPlanned
-				ops = append(ops, a.put(c, ledgerPlanned, now))
-				continue
-			}
+			again = c.cuts == 1 && a.tools.EffectOf(c.block.Name) != tool.Unsafe
 			r := cutOutcome(c.block.Name)
 			c.result = &r
 		}
+		if again {
+			ops = append(ops, a.put(c, ledgerPlanned, now))
+			continue
+		}
 		op, err := a.doneOp(c)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		ops = append(ops, op)
+		if !c.told {
+			events = append(events, a.resultEvents([]*call{c})...)
+		}
 	}
-	a.doing = nil
-	return ops, nil
+	if a.doing = nil; len(ops) == 0 {
+		return nil
+	}
+	ops, err := a.ledgerFirst(ctx, ops)
+	if err != nil {
+		return err
+	}
+	return a.commitWith(ctx, change{tx: claim.Tx{Ops: ops}}, events...)
 }
 
 // tolerable says whether a step may go on although its results in part are not in the
