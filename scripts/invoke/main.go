@@ -39,8 +39,9 @@ func main() {
 	bootstrap := flag.String("bootstrap", "", "the function's program")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, *emulator, *bootstrap, flag.Arg(0)); err != nil {
+	err := run(ctx, *emulator, *bootstrap, flag.Arg(0))
+	stop()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "invoke:", err)
 		os.Exit(1)
 	}
@@ -124,17 +125,9 @@ func post(ctx context.Context, url string, event []byte) ([]byte, error) {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(event))
-		if err != nil {
-			return nil, err
-		}
-		res, err := http.DefaultClient.Do(req)
-		if err == nil {
-			defer res.Body.Close()
-			return io.ReadAll(res.Body)
-		}
-		if !errors.Is(err, syscall.ECONNREFUSED) {
-			return nil, err
+		answer, err := once(ctx, url, event)
+		if err == nil || !errors.Is(err, syscall.ECONNREFUSED) {
+			return answer, err
 		}
 		select {
 		case <-tick.C:
@@ -142,6 +135,19 @@ func post(ctx context.Context, url string, event []byte) ([]byte, error) {
 			return nil, err
 		}
 	}
+}
+
+func once(ctx context.Context, url string, event []byte) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(event))
+	if err != nil {
+		return nil, err
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	return io.ReadAll(res.Body)
 }
 
 func freeAddress(ctx context.Context) (string, error) {
