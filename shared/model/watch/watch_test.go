@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -173,11 +174,30 @@ func TestAnAdapterThatEndsWithoutAWordAfterTheCut(t *testing.T) {
 	})
 }
 
+// gated is a clock that stands until it is opened; then every look is an hour later.
+type gated struct {
+	open  chan time.Time
+	looks atomic.Int64
+}
+
+func (c *gated) Now() time.Time {
+	select {
+	case <-c.open:
+		return time.Unix(0, 0).Add(time.Duration(c.looks.Add(1)) * time.Hour)
+	default:
+		return time.Unix(0, 0)
+	}
+}
+
+func (c *gated) After(time.Duration) <-chan time.Time { return c.open }
+
 // The whole way: a real connection to a server that stalls is closed at once.
 func TestTheConnectionIsClosedWhenAWindowPasses(t *testing.T) {
 	t.Parallel()
+	c := &gated{open: make(chan time.Time)}
 	srv := modeltest.Serve(t, func(w http.ResponseWriter, r *http.Request) {
 		modeltest.Events(w, `{"choices":[{"delta":{"content":"Hel"}}]}`)
+		close(c.open)
 		<-r.Context().Done()
 	})
 	client := &http.Client{Transport: &http.Transport{}}
@@ -186,7 +206,7 @@ func TestTheConnectionIsClosedWhenAWindowPasses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	turn := modeltest.Collect(t, Idle(t.Context(), clock.System{}, Windows{ProviderTimeout: 50 * time.Millisecond}, p.Stream, model.Request{Model: "m"}))
+	turn := modeltest.Collect(t, Idle(t.Context(), c, Windows{Endpoint: model.Cloud}, p.Stream, model.Request{Model: "m"}))
 	if !errors.Is(turn.Err, model.ErrIdle) || turn.Err.Class != model.Timeout || turn.Err.Provider != "openai" {
 		t.Errorf("err = %v", turn.Err)
 	}
