@@ -1,0 +1,196 @@
+package run_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"laneway/shared/model"
+	"laneway/shared/run"
+)
+
+// asJSON is v as a client gets it.
+func asJSON(t *testing.T, v any) map[string]any {
+	t.Helper()
+	b, ok := v.([]byte)
+	if !ok {
+		var err error
+		if b, err = json.Marshal(v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var m map[string]any
+	if err := json.Unmarshal(b, &m); err != nil {
+		t.Fatalf("%v in %s", err, b)
+	}
+	return m
+}
+
+func parse(t *testing.T, s string) map[string]any {
+	t.Helper()
+	return asJSON(t, []byte(s))
+}
+
+// endings are the ways in which a run can end, with both of its forms on the wire:
+// the reply of agent.wait (spec: runtime 1.8, 1.9) and the second one of agent (1.6).
+var endings = map[string]struct {
+	out         run.Outcome
+	wait, final string
+}{
+	"ok": {
+		run.Outcome{Kind: run.OK, StopReason: "stop", Text: "hello", Payloads: []run.Payload{{Text: "hello"}}, DurationMs: 7},
+		`{"runId":"r","status":"ok","startedAt":20,"endedAt":30,"stopReason":"stop","livenessState":"working","terminalReply":{"disposition":"visible","text":"hello"}}`,
+		`{"type":"res","id":"q","ok":true,"payload":{"runId":"r","status":"ok","summary":"completed","result":{"payloads":[{"text":"hello","mediaUrl":null}],"meta":{"durationMs":7}}}}`,
+	},
+	"aborted by its caller": {
+		run.Outcome{Kind: run.Aborted, StopReason: "rpc"},
+		`{"runId":"r","status":"error","startedAt":20,"endedAt":30,"stopReason":"rpc","error":"aborted"}`,
+		`{"type":"res","id":"q","ok":true,"payload":{"runId":"r","status":"timeout","summary":"aborted","stopReason":"rpc"}}`,
+	},
+	"aborted in the queue": {
+		run.Outcome{Kind: run.Aborted, StopReason: "rpc", TimeoutPhase: "queue"},
+		`{"runId":"r","status":"error","startedAt":20,"endedAt":30,"stopReason":"rpc","error":"aborted","timeoutPhase":"queue","providerStarted":false}`,
+		`{"type":"res","id":"q","ok":true,"payload":{"runId":"r","status":"timeout","summary":"aborted","stopReason":"rpc","timeoutPhase":"queue","providerStarted":false}}`,
+	},
+	"out of time at the provider": {
+		run.Outcome{
+			Kind: run.Timeout, StopReason: "timeout", TimeoutPhase: "provider", ProviderStarted: true, Error: "too late",
+			Payloads: []run.Payload{{Text: "too late", IsError: true}},
+		},
+		`{"runId":"r","status":"timeout","startedAt":20,"endedAt":30,"stopReason":"timeout","error":"too late","timeoutPhase":"provider","providerStarted":true}`,
+		`{"type":"res","id":"q","ok":true,"payload":{"runId":"r","status":"timeout","summary":"aborted","stopReason":"timeout","timeoutPhase":"provider","providerStarted":true,"result":{"payloads":[{"text":"too late","mediaUrl":null,"isError":true}],"meta":{"durationMs":0}}}}`,
+	},
+	"broken": {
+		run.Outcome{Kind: run.Failed, StopReason: "error", Error: "no key", ErrorKind: "auth"},
+		`{"runId":"r","status":"error","startedAt":20,"endedAt":30,"stopReason":"auth","error":"no key","livenessState":"blocked"}`,
+		`{"type":"res","id":"q","ok":false,"payload":{"runId":"r","status":"error","summary":"no key"}}`,
+	},
+	"broken with something to show": {
+		run.Outcome{Kind: run.Failed, StopReason: "error", Error: "no key", ErrorKind: "auth", Payloads: []run.Payload{{Text: "sorry", IsError: true}}},
+		`{"runId":"r","status":"error","startedAt":20,"endedAt":30,"stopReason":"auth","error":"no key","livenessState":"blocked"}`,
+		`{"type":"res","id":"q","ok":true,"payload":{"runId":"r","status":"error","summary":"failed","result":{"payloads":[{"text":"sorry","mediaUrl":null,"isError":true}],"meta":{"durationMs":0}}}}`,
+	},
+}
+
+func ended(o run.Outcome) run.Status {
+	return run.Status{RunID: "r", AcceptedAt: 10, StartedAt: 20, EndedAt: 30, Outcome: &o}
+}
+
+func TestSnapshot_OfEveryEnding(t *testing.T) {
+	t.Parallel()
+	for name, c := range endings {
+		st := ended(c.out)
+		if diff := cmp.Diff(parse(t, c.wait), asJSON(t, st.Snapshot())); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestFinal_OfEveryEnding(t *testing.T) {
+	t.Parallel()
+	for name, c := range endings {
+		st := ended(c.out)
+		b, err := st.AppendFinal("q", 1<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := asJSON(t, b)
+		if e, ok := got["error"].(map[string]any); ok {
+			if e["code"] != "UNAVAILABLE" || e["message"] != c.out.Error {
+				t.Errorf("%s: error %v", name, e)
+			}
+			delete(got, "error")
+		} else if got["ok"] != true {
+			t.Errorf("%s: neither ok nor an error", name)
+		}
+		if diff := cmp.Diff(parse(t, c.final), got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// F17: a run that was cut off is never ok, to nobody.
+func TestF17_ACutOffRunIsNeverOK(t *testing.T) {
+	t.Parallel()
+	for name, c := range endings {
+		st := ended(c.out)
+		b, err := st.AppendFinal("q", 1<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		final, _ := asJSON(t, b)["payload"].(map[string]any)
+		isOK := c.out.Kind == run.OK
+		if (st.Snapshot().Status == "ok") != isOK || (final["status"] == "ok") != isOK {
+			t.Errorf("%s: wait says %s, agent says %v", name, st.Snapshot().Status, final["status"])
+		}
+	}
+}
+
+// Both times are always there: a run that never began has the time of its acceptance.
+func TestSnapshot_HasBothTimes(t *testing.T) {
+	t.Parallel()
+	st := ended(run.Outcome{Kind: run.Aborted, StopReason: "rpc", TimeoutPhase: "queue"})
+	st.StartedAt = 0
+	if w := st.Snapshot(); w.StartedAt != 10 || w.EndedAt != 30 {
+		t.Errorf("%+v", w)
+	}
+}
+
+func TestSnapshot_SaysWhatBecameOfTheMessage(t *testing.T) {
+	t.Parallel()
+	st := ended(run.Outcome{Kind: run.OK})
+	st.Disposition = run.Disposition{Kind: "started"}
+	if st.Snapshot().Disposition != nil {
+		t.Error("what is usual needs no word")
+	}
+	st.Disposition = run.Disposition{Kind: "steered", RunID: "other", Step: 3}
+	if d := st.Snapshot().Disposition; d == nil || d.Kind != "steered" || d.RunID != "other" || d.Step != 3 {
+		t.Errorf("%+v", d)
+	}
+}
+
+// A frame keeps its limit: the text is cut between characters, and the frame says so.
+func TestF30f_ALongReplyIsCutToTheFrame(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"ascii": strings.Repeat("x", 300<<10), "umlauts": strings.Repeat("ü", 200<<10), "escapes": strings.Repeat("\"\n\x01", 100<<10),
+		"emoji": strings.Repeat("👩‍🚀", 30<<10),
+	} {
+		const limit = 120 << 10
+		st := ended(run.Outcome{Kind: run.OK, Payloads: []run.Payload{{Text: text}, {Text: "more"}}})
+		b, err := st.AppendFinal("q", limit)
+		if err != nil || len(b) > limit || len(b) < limit*9/10 {
+			t.Fatalf("%s: %d bytes, %v", name, len(b), err)
+		}
+		var f struct {
+			Payload struct {
+				Result struct {
+					Payloads []struct{ Text string }
+					Meta     struct{ Truncated bool }
+				}
+			}
+		}
+		if err := json.Unmarshal(b, &f); err != nil {
+			t.Fatal(err)
+		}
+		r := f.Payload.Result
+		if !r.Meta.Truncated || len(r.Payloads) != 1 || !utf8.ValidString(r.Payloads[0].Text) || strings.ContainsRune(r.Payloads[0].Text, utf8.RuneError) {
+			t.Errorf("%s: truncated %v, %d payloads", name, r.Meta.Truncated, len(r.Payloads))
+		}
+	}
+}
+
+func TestFinal_CarriesModelAndUsage(t *testing.T) {
+	t.Parallel()
+	st := ended(run.Outcome{Kind: run.OK, Provider: "p", Model: "m", Usage: &model.Usage{Input: 5, Output: 2, CacheRead: 3}})
+	st.SessionID = "sid"
+	got := asJSON(t, st.Final())
+	meta := got["result"].(map[string]any)["meta"].(map[string]any)["agentMeta"]
+	want := parse(t, `{"sessionId":"sid","provider":"p","model":"m","usage":{"input":5,"output":2,"cacheRead":3,"totalTokens":10}}`)
+	if diff := cmp.Diff(want, meta); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
