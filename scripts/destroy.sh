@@ -15,11 +15,18 @@ removal=$(stack_option removal "$@")
 region=$(stack_option region "$@")
 [[ -n $region ]] && export AWS_REGION=$region
 
-# CDK makes the template before it takes the stack away, and that needs the zips.
+# CDK makes the template before it takes the stack away, and that needs the zips to be
+# there, whatever is in them.
 arch=arm64
 [[ $(stack_option architecture "$@") == x86_64 ]] && arch=amd64
-step "functions for $arch"
-quietly .cache/destroy/build.log scripts/build.sh functions "$arch"
+for main in functions/*/main.go; do
+  function=$(basename "$(dirname "$main")")
+  if [[ ! -e ${DIST:-dist}/$arch/$function.zip ]]; then
+    step "functions for $arch"
+    quietly .cache/destroy/build.log scripts/build.sh functions "$arch"
+    break
+  fi
+done
 force=()
 [[ ${FORCE:-} == true ]] && force=(--force)
 if [[ $removal == destroy ]]; then
@@ -32,7 +39,7 @@ if [[ $removal == destroy ]]; then
   go run ./scripts/stack empty -name "$name"
 fi
 step "stack"
-scripts/cdk.sh destroy ${force[@]+"${force[@]}"} "$@"
+scripts/cdk.sh destroy ${force[@]+"${force[@]}"} --output "${UP:-.cache/destroy}/cdk.out" -c "laneway.assets=${DIST:-dist}" "$@"
 step
 
 echo
