@@ -20,7 +20,6 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // each runs a test of claims over every store.
 func each(t *testing.T, f func(t *testing.T, w *lanetest.World)) {
 	t.Helper()
-	t.Parallel()
 	backends.Each(t, func(t *testing.T, store table.Store) {
 		f(t, lanetest.New(t, store))
 	})

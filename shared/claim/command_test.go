@@ -28,6 +28,7 @@ func command(t *testing.T, w *lanetest.World, wait time.Duration) <-chan taken {
 }
 
 func TestC4_ACommandTakesAFreeClaimOfASessionThatWasNeverUsed(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		h, err := w.Claims.Command(t.Context(), w.Ref, 0)
 		must(t, err)
@@ -42,6 +43,7 @@ func TestC4_ACommandTakesAFreeClaimOfASessionThatWasNeverUsed(t *testing.T) {
 }
 
 func TestC4_ACommandWaitsForTheWriter(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		w.Accept("r1")
 		p := w.Frozen() // its polls stay out of the way
@@ -66,6 +68,7 @@ func TestC4_ACommandWaitsForTheWriter(t *testing.T) {
 }
 
 func TestC4_ABusySessionIsErrBusyAfterTheAcquireTime(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		w.Accept("r1")
 		h := w.Start()
@@ -99,6 +102,7 @@ func TestC4_ABusySessionIsErrBusyAfterTheAcquireTime(t *testing.T) {
 }
 
 func TestC4_ACommandEndsWithItsContext(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		w.Accept("r1")
 		w.Frozen().Start()
@@ -119,6 +123,7 @@ func TestC4_ACommandEndsWithItsContext(t *testing.T) {
 // Between a taking and its release a wake-up is acknowledged (its receiver never
 // waits), so whoever releases looks and wakes.
 func TestC4_WhoeverReleasesWakesWhatWaited(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		h, err := w.Claims.Command(t.Context(), w.Ref, 0)
 		must(t, err)
@@ -137,6 +142,7 @@ func TestC4_WhoeverReleasesWakesWhatWaited(t *testing.T) {
 }
 
 func TestC4_ReadersNeverWait(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		w.Accept("r1")
 		w.Start()

@@ -64,6 +64,7 @@ func TestC2_SupersededWriterChangesNothing(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"append a row", "rewrite the base", "ledger row", "change the run", "end the run", "nest", "release the claim"} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			each(t, func(t *testing.T, w *lanetest.World) {
 				w.Accept("r1")
 				old := w.Frozen().Start()
@@ -82,6 +83,7 @@ func TestC2_SupersededWriterChangesNothing(t *testing.T) {
 // A claim that was given up by a commit fences a late goroutine of the same attempt,
 // although nobody has taken the claim since.
 func TestC2_ALateGoroutineOfAReleasedAttemptChangesNothing(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		w.Accept("r1")
 		h := w.Start()
@@ -107,6 +109,7 @@ func TestC2_TokenAndOwnerAreCheckedTogether(t *testing.T) {
 		"the token has grown": {Add: []table.AddOp{{Path: table.P(session.AttrToken), N: 1}}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			each(t, func(t *testing.T, w *lanetest.World) {
 				w.Accept("r1")
 				h := w.Start()
@@ -125,6 +128,7 @@ func TestC2_TokenAndOwnerAreCheckedTogether(t *testing.T) {
 }
 
 func TestC2_ACommitIsAllOrNothing(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		w.Accept("r1")
 		h := w.Start()
@@ -142,6 +146,7 @@ func TestC2_ACommitIsAllOrNothing(t *testing.T) {
 }
 
 func TestC2_AFurtherConditionRefusesWithoutLosingTheClaim(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		w.Accept("r1")
 		h := w.Start()
@@ -160,6 +165,7 @@ func TestC2_AFurtherConditionRefusesWithoutLosingTheClaim(t *testing.T) {
 // The frozen writer of F4: it thaws behind its successor and tries everything. The
 // counter rises by one, not by the number of tries.
 func TestF4_AFrozenWriterIsCountedOnce(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		w.Accept("r1")
 		frozen := w.Frozen().Start()
@@ -187,8 +193,10 @@ func TestF4_AFrozenWriterIsCountedOnce(t *testing.T) {
 
 // Commits of many goroutines come one after another: none meets another's write id.
 func TestC6_CommitsOfOneHolderAreSerialised(t *testing.T) {
+	t.Parallel()
 	for name, parentEnded := range map[string]bool{"while it runs": false, "after its context has ended": true} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			each(t, func(t *testing.T, w *lanetest.World) {
 				w.Accept("r1")
 				m := w.Meta()

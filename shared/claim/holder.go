@@ -22,7 +22,7 @@ type Holder struct {
 
 	work chan job
 	done chan struct{} // closed when the goroutine has ended
-	ctx  context.Context
+	ctx  context.Context //nolint:containedctx // the claim's life, which Context gives away
 	lose context.CancelCauseFunc
 
 	mu      sync.Mutex
@@ -33,10 +33,12 @@ type Holder struct {
 	wake    func(session.Meta)
 
 	last sync.Mutex // orders the writes that are made after the goroutine has ended
+
+	marks marks
 }
 
 type job struct {
-	ctx context.Context
+	ctx context.Context //nolint:containedctx // of the call that waits for it
 	do  func(context.Context) error
 	out chan error
 }
@@ -46,7 +48,7 @@ type job struct {
 func (s *Service) hold(ctx context.Context, m session.Meta, began time.Time) *Holder {
 	h := &Holder{
 		svc: s, ref: m.Ref, owner: m.Owner, token: m.Token, meta: m, renewed: began,
-		work: make(chan job), done: make(chan struct{}),
+		work: make(chan job), done: make(chan struct{}), marks: marks{last: m.Progress},
 	}
 	h.ctx, h.lose = context.WithCancelCause(ctx)
 	go h.run()
@@ -340,5 +342,6 @@ func (h *Holder) metaOp(tx Tx, now time.Time) (op table.Op, wid string) {
 		op.Remove = append(op.Remove, table.P(session.AttrOwner), table.P(session.AttrNest))
 	}
 	op.Set = append(op.Set, table.SetOp{Path: table.P(session.AttrLease), Value: lease.UnixMilli()})
+	h.addProgress(&op)
 	return op, wid
 }

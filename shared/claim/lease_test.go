@@ -26,6 +26,7 @@ func looked(t *testing.T, w *lanetest.World, d time.Duration) {
 }
 
 func TestC3_TheHolderRenewsItsLease(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		w.Accept("r1")
 		h := w.Start()
@@ -44,6 +45,7 @@ func TestC3_TheHolderRenewsItsLease(t *testing.T) {
 }
 
 func TestC3_ACommitRenewsTheLease(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		w.Accept("r1")
 		p := w.Frozen()
@@ -59,6 +61,7 @@ func TestC3_ACommitRenewsTheLease(t *testing.T) {
 // A holder whose renewals do not get through starts nothing after 20 s, which is
 // before anybody may take its claim over.
 func TestC3_AHolderWithoutRenewalIsNotFreshAfterTheTrustWindow(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		w.Accept("r1")
 		var mu sync.Mutex
@@ -112,6 +115,7 @@ func TestC3_TheTrustWindowEndsBeforeTheLeaseByDefault(t *testing.T) {
 
 // A takeover is not seen by the lease alone: the holder's next look tells it.
 func TestC3_AHolderSeesThatItWasSuperseded(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		w.Accept("r1")
 		p := w.Frozen()
@@ -133,6 +137,7 @@ func TestC3_AHolderSeesThatItWasSuperseded(t *testing.T) {
 // One process took the data lock of a machine: what its predecessor held is free at
 // once, and work that it left is woken (C3).
 func TestC3_RecoverEndsTheLeasesOfAPredecessor(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		w.Accept("r1")
 		dead := w.Frozen().Start()
@@ -158,6 +163,7 @@ func TestC3_RecoverEndsTheLeasesOfAPredecessor(t *testing.T) {
 }
 
 func TestC3_RecoverLeavesAsleepWhatSleeps(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		w.Accept("r1")
 		h := w.Start()
@@ -175,6 +181,7 @@ func TestC3_RecoverLeavesAsleepWhatSleeps(t *testing.T) {
 
 // S5 rests on it: marks, mail and subscriptions are seen within one poll.
 func TestC3_TheHolderSeesMarksWithinAPoll(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		w.Accept("r1")
 		h := w.Start()
@@ -199,6 +206,7 @@ func TestC3_TheHolderSeesMarksWithinAPoll(t *testing.T) {
 }
 
 func TestC3_TheHoldersGoroutineEnds(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		w.Accept("r1")
 		ctx, cancel := context.WithCancel(t.Context())

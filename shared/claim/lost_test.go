@@ -30,6 +30,7 @@ func TestC5_ALostAnswerOfAClaimIsSettled(t *testing.T) {
 	t.Parallel()
 	for name, fault := range undecided {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			each(t, func(t *testing.T, w *lanetest.World) {
 				w.Accept("r1")
 				p, f, s := behind(w)
@@ -51,6 +52,7 @@ func TestC5_ALostAnswerOfACommitIsSettled(t *testing.T) {
 	t.Parallel()
 	for name, fault := range undecided {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			each(t, func(t *testing.T, w *lanetest.World) {
 				w.Accept("r1")
 				p, f, _ := behind(w)
@@ -71,6 +73,7 @@ func TestC5_ALostAnswerOfATerminalIsSettled(t *testing.T) {
 	t.Parallel()
 	for name, fault := range undecided {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			each(t, func(t *testing.T, w *lanetest.World) {
 				w.Accept("r1")
 				p, f, _ := behind(w)
@@ -93,6 +96,7 @@ func TestC5_ALostAnswerOfAReleaseIsSettled(t *testing.T) {
 	t.Parallel()
 	for name, fault := range undecided {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			each(t, func(t *testing.T, w *lanetest.World) {
 				w.Accept("r1")
 				p, f, _ := behind(w)
@@ -124,8 +128,10 @@ func (f *faultOnce) giveUp(t *testing.T, fault faulty.Fault) context.Context {
 // A write whose answers stay lost until its caller gives up may have been applied.
 // The holder's next write is not refused because of it.
 func TestC5_AWriteThatStayedUnknownDoesNotCostTheClaim(t *testing.T) {
+	t.Parallel()
 	for name, fault := range map[string]faulty.Fault{"applied": faulty.LostAnswer, "not applied": faulty.LostRequest} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			each(t, func(t *testing.T, w *lanetest.World) {
 				w.Accept("r1")
 				p, f, _ := behind(w)
@@ -144,6 +150,7 @@ func TestC5_AWriteThatStayedUnknownDoesNotCostTheClaim(t *testing.T) {
 }
 
 func TestC5_AReleaseThatStayedUnknownIsNoLoss(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		w.Accept("r1")
 		p, f, _ := behind(w)
@@ -161,8 +168,10 @@ func TestC5_AReleaseThatStayedUnknownIsNoLoss(t *testing.T) {
 // A conflict is not a failed condition: the holder keeps its claim and the caller
 // hears what it was.
 func TestC6_AConflictIsNeverAFailedCondition(t *testing.T) {
+	t.Parallel()
 	for name, fault := range map[string]faulty.Fault{"conflict": faulty.Conflict, "throttled": faulty.Throttle} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			each(t, func(t *testing.T, w *lanetest.World) {
 				w.Accept("r1")
 				p, f, s := behind(w)
@@ -192,6 +201,7 @@ func TestC6_AConflictIsNeverAFailedCondition(t *testing.T) {
 }
 
 func TestC6_ARetryEndsWithItsWindowAndSaysWhy(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		tries := 0
 		s := faulty.New(w.Store, faulty.Config{At: func(c faulty.Call) faulty.Fault {
@@ -225,6 +235,7 @@ func TestC6_PausesAreJitteredBetween10And200Milliseconds(t *testing.T) {
 }
 
 func TestC5_ARefusalAfterAnUnknownTryIsAmbiguous(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		n := 0
 		s := faulty.New(w.Store, faulty.Config{At: func(faulty.Call) faulty.Fault {

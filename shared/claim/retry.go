@@ -52,5 +52,5 @@ func Write(ctx context.Context, t table.Store, c clock.Clock, window time.Durati
 // 200 ms in the end.
 func Pause(n int) time.Duration {
 	most := min(10*time.Millisecond<<min(n, 5), 200*time.Millisecond)
-	return time.Duration(rand.Int64N(int64(most)) + 1)
+	return time.Duration(rand.Int64N(int64(most)) + 1) //nolint:gosec // no secret is made of it
 }

@@ -35,7 +35,9 @@ var (
 // TakenError is ErrTaken with the item that was there.
 type TakenError struct{ Meta session.Meta }
 
-func (e *TakenError) Error() string        { return ErrTaken.Error() }
+func (e *TakenError) Error() string { return ErrTaken.Error() }
+
+// Is makes errors.Is(err, ErrTaken) true.
 func (e *TakenError) Is(target error) bool { return target == ErrTaken }
 
 // Service takes claims.
@@ -95,7 +97,8 @@ func (s *Service) Start(ctx context.Context, m session.Meta, p session.Pending) 
 		table.SetOp{Path: table.P(session.AttrActiveLn), Value: p.Lane},
 		table.SetOp{Path: table.P(session.AttrActiveAt), Value: now.UnixMilli()},
 		table.SetOp{Path: table.P(session.AttrAttempt), Value: int64(1)},
-		table.SetOp{Path: table.P(session.AttrStalled), Value: int64(1)})
+		table.SetOp{Path: table.P(session.AttrStalled), Value: int64(1)},
+		begun(now))
 	op.Add = append(op.Add, table.AddOp{Path: table.P(session.AttrPendingN), N: -1})
 	op.Remove = append(op.Remove, table.P(session.AttrPending, member))
 	return s.send(ctx, m.Ref, OwnerOf(p.Run, 1), op)
@@ -105,9 +108,10 @@ func (s *Service) Start(ctx context.Context, m session.Meta, p session.Pending) 
 func (s *Service) Resume(ctx context.Context, m session.Meta) (*Holder, error) {
 	attempt := m.Attempt + 1
 	owner := OwnerOf(m.Active, attempt)
-	op := s.take(m, owner, s.Clock.Now())
+	now := s.Clock.Now()
+	op := s.take(m, owner, now)
 	op.If = table.All(op.If, table.Equal(table.P(session.AttrActive), m.Active))
-	op.Set = append(op.Set, table.SetOp{Path: table.P(session.AttrAttempt), Value: attempt})
+	op.Set = append(op.Set, table.SetOp{Path: table.P(session.AttrAttempt), Value: attempt}, begun(now))
 	op.Add = append(op.Add, table.AddOp{Path: table.P(session.AttrStalled), N: 1})
 	op.Remove = append(op.Remove, table.P(session.AttrWake))
 	return s.send(ctx, m.Ref, owner, op)
@@ -179,7 +183,7 @@ func newMeta(now time.Time) []table.SetOp {
 
 func (s *Service) send(ctx context.Context, ref session.Ref, owner string, op table.Op) (*Holder, error) {
 	began := s.Clock.Now()
-	wid := op.Set[2].Value.(string)
+	wid, _ := op.Set[2].Value.(string)
 	res, err := Write(ctx, s.Store, s.Clock, s.Times.Retry, op)
 	found := res.New
 	if ce, ok := table.Failed(err); ok {

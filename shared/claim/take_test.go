@@ -14,6 +14,7 @@ import (
 )
 
 func TestC1_OfManyClaimersOneWins(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		w.Accept("r1")
 		m := w.Meta()
@@ -46,6 +47,7 @@ func TestC1_OfManyClaimersOneWins(t *testing.T) {
 }
 
 func TestC1_TheTokenGrowsByOneWithEachTaking(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		w.Accept("r1")
 		h := w.Frozen().Start()
@@ -67,6 +69,7 @@ func TestC1_TheTokenGrowsByOneWithEachTaking(t *testing.T) {
 }
 
 func TestC1_ALiveClaimIsNotTaken(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		w.Accept("r1")
 		w.Frozen().Start()
@@ -92,6 +95,7 @@ func TestC1_ALiveClaimIsNotTaken(t *testing.T) {
 // What Owned says and what the condition of a taking says is the same at every
 // instant, below the millisecond too.
 func TestC1_WhoLooksFreeCanBeTaken(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		w.Accept("r1")
 		w.Frozen().Start()
@@ -114,6 +118,7 @@ func TestC1_WhoLooksFreeCanBeTaken(t *testing.T) {
 }
 
 func TestC1_AStartNeedsTheRunInPending(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		w.Accept("r1")
 		m := w.Meta()
@@ -139,6 +144,7 @@ func TestC1_AStartNeedsTheRunInPending(t *testing.T) {
 }
 
 func TestC1_AStartNeedsNoActiveRun(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		w.Accept("r1")
 		w.Accept("r2")
@@ -152,6 +158,7 @@ func TestC1_AStartNeedsNoActiveRun(t *testing.T) {
 }
 
 func TestC1_AStartNeedsItsSequenceAboveTheCutoff(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		w.Accept("r1")
 		m := w.Meta()
@@ -165,6 +172,7 @@ func TestC1_AStartNeedsItsSequenceAboveTheCutoff(t *testing.T) {
 }
 
 func TestC1_AResumeNeedsTheActiveRun(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		w.Accept("r1")
 		w.Accept("r2")
@@ -181,6 +189,7 @@ func TestC1_AResumeNeedsTheActiveRun(t *testing.T) {
 }
 
 func TestC1_NestingKeepsTheTokenAndCounts(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		w.Accept("r1")
 		h := w.Start()
@@ -206,6 +215,7 @@ func TestC1_NestingKeepsTheTokenAndCounts(t *testing.T) {
 }
 
 func TestC1_TheNextTakingForgetsNestingOfTheDead(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		w.Accept("r1")
 		h := w.Frozen().Start()
@@ -221,6 +231,7 @@ func TestC1_TheNextTakingForgetsNestingOfTheDead(t *testing.T) {
 
 // What was read is what is claimed: between the two an attempt came and went.
 func TestC1_AClaimFromAnOldReadingIsRefused(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		w.Accept("r1")
 		must(t, w.Start().Release(t.Context()))

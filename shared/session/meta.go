@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -30,6 +31,7 @@ const (
 	AttrAttempt   = "att"   // attempts of the active run
 	AttrStalled   = "stall" // attempts in a row without progress
 	AttrWake      = "wake"  // ms: the active run sleeps until then
+	AttrProgress  = "prog"  // last sign of life of the run under the claim, see Progress
 	AttrSeq       = "seq"   // accept sequence, only grows
 	AttrPending   = "pend"  // map: accept sequence -> lane|short run id
 	AttrPendingN  = "pendN"
@@ -94,6 +96,7 @@ type Meta struct {
 	ActiveAt          int64
 	Attempt, Stalled  int64
 	Wake              time.Time
+	Progress          Progress
 	Seq               int64
 	Pending           []Pending // by Seq
 	Unsettled         []string
@@ -122,7 +125,7 @@ func DecodeMeta(ref Ref, it *table.Item) Meta {
 	m.Lease, m.Wake, m.Debounce = ms(a.Int(AttrLease)), ms(a.Int(AttrWake)), ms(a.Int(AttrDebounce))
 	m.Head, m.Base, m.SessionID = a.Int(AttrHead), a.Int(AttrBase), a.Str(AttrSessionID)
 	m.Active, m.ActiveSeq, m.ActiveLane, m.ActiveAt = a.Str(AttrActive), a.Int(AttrActiveSeq), a.Str(AttrActiveLn), a.Int(AttrActiveAt)
-	m.Attempt, m.Stalled = a.Int(AttrAttempt), a.Int(AttrStalled)
+	m.Attempt, m.Stalled, m.Progress = a.Int(AttrAttempt), a.Int(AttrStalled), ParseProgress(a.Str(AttrProgress))
 	m.Seq, m.MailSeq, m.MailN = a.Int(AttrSeq), a.Int(AttrMailSeq), a.Int(AttrMailN)
 	m.Cancel, m.CancelWhy, m.Cutoff, m.CutWhy = a.Str(AttrCancel), a.Str(AttrCancelWhy), a.Int(AttrCutoff), a.Str(AttrCutWhy)
 	m.SubRev, m.Updated, m.Created = a.Int(AttrSubRev), a.Int(AttrUpdated), a.Int(AttrCreated)
@@ -213,7 +216,7 @@ func (m *Meta) WorkLeft(now time.Time, slack time.Duration, except ...string) bo
 		return true
 	}
 	for _, u := range m.Unsettled {
-		if !contains(except, u) {
+		if !slices.Contains(except, u) {
 			return true
 		}
 	}
@@ -221,15 +224,6 @@ func (m *Meta) WorkLeft(now time.Time, slack time.Duration, except ...string) bo
 		return len(m.Pending) > 0
 	}
 	return !m.Owned(now, slack) && !m.Asleep(now)
-}
-
-func contains(list []string, s string) bool {
-	for _, x := range list {
-		if x == s {
-			return true
-		}
-	}
-	return false
 }
 
 // PendingMember is the member of AttrPending for an accept sequence.

@@ -48,7 +48,7 @@ func TestMeta_CutAndLowestPartThePendingRuns(t *testing.T) {
 	t.Parallel()
 	m := session.Meta{Cutoff: 3}
 	for _, seq := range []int64{1, 3, 4, 9} {
-		m.Pending = append(m.Pending, session.Pending{Seq: seq, Run: fmt.Sprint(seq)})
+		m.Pending = append(m.Pending, session.Pending{Seq: seq, Run: fmt.Sprint("r", seq)})
 	}
 	if cut := m.Cut(); len(cut) != 2 || cut[1].Seq != 3 {
 		t.Errorf("cut %+v", cut)
@@ -96,7 +96,7 @@ func TestActiveShardsAreAllUsed(t *testing.T) {
 	t.Parallel()
 	seen := make(map[string]int)
 	for n := range 2000 {
-		seen[session.Ref{Tenant: "t", Key: fmt.Sprint(n)}.ActivePK()]++
+		seen[session.Ref{Tenant: "t", Key: fmt.Sprint("k", n)}.ActivePK()]++
 	}
 	for n := range session.ActiveShards {
 		if got := seen[session.ActiveShard(n)]; got < 60 || got > 200 {
