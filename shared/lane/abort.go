@@ -63,7 +63,7 @@ func (s *Service) stopKnown(ctx context.Context, q Stop, st run.Status, m sessio
 	if st.State == run.Delivered {
 		return true, false, nil // part of another run's turn now
 	}
-	if m.Active == st.Ref.Run {
+	if m.Active == st.Run {
 		ok, err = s.cancel(ctx, m, q.Reason)
 		return ok, ok, err
 	}
@@ -71,7 +71,7 @@ func (s *Service) stopKnown(ctx context.Context, q Stop, st run.Status, m sessio
 		ok, err = s.withdraw(ctx, st, q.Reason)
 	}
 	for _, p := range m.Pending {
-		if p.Run == st.Ref.Run {
+		if p.Run == st.Run {
 			ok, err = s.endPending(ctx, m.Ref, p, stopped(q.Reason))
 		}
 	}

@@ -19,7 +19,9 @@ import (
 )
 
 func TestA1_OneTransactionPutsTheRunIntoRecordAndSession(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
+		t.Helper()
 		var writes [][]table.Op
 		p := w.Process(faulty.New(w.Store, faulty.Config{At: func(c faulty.Call) faulty.Fault {
 			if c.Ops != nil {
@@ -55,7 +57,9 @@ func TestA1_OneTransactionPutsTheRunIntoRecordAndSession(t *testing.T) {
 
 // A warm process accepts without reading, too.
 func TestA1_TheNextRunOfAWarmProcessIsOneWrite(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
+		t.Helper()
 		s := faulty.New(w.Store, faulty.Config{})
 		p := w.Process(s)
 		p.Accept("r1")
@@ -71,7 +75,9 @@ func TestA1_TheNextRunOfAWarmProcessIsOneWrite(t *testing.T) {
 }
 
 func TestA1_TheWakeUpFollowsWithGroupAndDeduplicationIDOfTheRule(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
+		t.Helper()
 		c := w.Call("r1")
 		c.Run.Lane = "cron"
 		c.Accepted = func(st run.Status) {
@@ -86,7 +92,7 @@ func TestA1_TheWakeUpFollowsWithGroupAndDeduplicationIDOfTheRule(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := w.Queue.One(t)
-		if got.Queue != queue.Cron || got.Wakeup.Ref() != w.Ref || got.Lane != "cron" {
+		if got.Queue != queue.Cron || got.Ref() != w.Ref || got.Lane != "cron" {
 			t.Errorf("sent %+v", got)
 		}
 		if got.Group != id.Hash(w.Ref.Tenant, w.Ref.Key) || got.Dedup != id.Hash(w.Ref.Tenant, "r1") {
@@ -96,6 +102,7 @@ func TestA1_TheWakeUpFollowsWithGroupAndDeduplicationIDOfTheRule(t *testing.T) {
 }
 
 func TestA1_AFailedSendIsLoggedAndTheRunStaysAccepted(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		w.Queue.Fail = func(lanetest.Sent) error { return lanetest.ErrDown }
 		told := 0
@@ -115,6 +122,7 @@ func TestA1_AFailedSendIsLoggedAndTheRunStaysAccepted(t *testing.T) {
 }
 
 func TestA1_FullListIsUnavailable(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		for n := range session.MaxPending {
 			w.Accept(fmt.Sprint("r", n))
@@ -138,6 +146,7 @@ func TestA1_FullListIsUnavailable(t *testing.T) {
 }
 
 func TestA1_QueuedRunsSayWhereTheyStand(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		w.Accept("r1")
 		w.Start()
@@ -157,6 +166,7 @@ func TestA1_QueuedRunsSayWhereTheyStand(t *testing.T) {
 // The item of a session with 64 waiting runs of long ids stays far below what a store
 // takes, because ids over 64 bytes stand there by their hash.
 func TestA1_LongRunIDsStandInTheSessionByTheirHash(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		for n := range session.MaxPending {
 			w.Accept(fmt.Sprintf("%03d-%s", n, strings.Repeat("x", 500)))
@@ -172,6 +182,7 @@ func TestA1_LongRunIDsStandInTheSessionByTheirHash(t *testing.T) {
 }
 
 func TestA2_TheReplyNeverPrecedesTheTransaction(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		for name, fault := range map[string]faulty.Fault{"dies before": faulty.DieBefore, "no capacity": faulty.Throttle} {
 			told := false
@@ -193,6 +204,7 @@ func TestA2_TheReplyNeverPrecedesTheTransaction(t *testing.T) {
 }
 
 func TestA3_TheSameKeyIsAnsweredFromItsRecord(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		first := w.Accept("r1")
 		w.Queue.Take()
@@ -222,6 +234,7 @@ func TestA3_TheSameKeyIsAnsweredFromItsRecord(t *testing.T) {
 }
 
 func TestA3_AnotherRequestUnderTheKeyIsAConflict(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		w.Accept("r1")
 		for name, accept := range map[string]func(lane.Call) error{
@@ -243,6 +256,7 @@ func TestA3_AnotherRequestUnderTheKeyIsAConflict(t *testing.T) {
 
 // A key is looked up under its tenant.
 func TestA3_TheKeyOfAnotherTenantIsAnotherRun(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		w.Accept("r1")
 		other := *w
@@ -254,6 +268,7 @@ func TestA3_TheKeyOfAnotherTenantIsAnotherRun(t *testing.T) {
 }
 
 func TestF29_TenParallelAcceptsWithOneKeyAreOneRun(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		processes := []*lanetest.World{w, w.Process(nil)}
 		var wg sync.WaitGroup
@@ -289,6 +304,7 @@ func TestC5_ALostAnswerOfAnAcceptIsSettled(t *testing.T) {
 		"answer lost": faulty.LostAnswer, "request lost": faulty.LostRequest, "conflict": faulty.Conflict, "throttled": faulty.Throttle,
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			each(t, func(t *testing.T, w *lanetest.World) {
 				n := 0
 				s := faulty.New(w.Store, faulty.Config{At: func(faulty.Call) faulty.Fault {
@@ -315,6 +331,7 @@ func TestC5_ALostAnswerOfAnAcceptIsSettled(t *testing.T) {
 }
 
 func TestC6_AGatewayTriesForFiveSecondsThenIsUnavailable(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		began := w.Clock.Now()
 		p := w.Process(faulty.New(w.Store, faulty.Config{At: func(faulty.Call) faulty.Fault {
@@ -327,6 +344,51 @@ func TestC6_AGatewayTriesForFiveSecondsThenIsUnavailable(t *testing.T) {
 		}
 		if took := w.Clock.Now().Sub(began); took < 4500*time.Millisecond || took > 5500*time.Millisecond {
 			t.Fatalf("tried for %v", took)
+		}
+	})
+}
+
+// A4, the part of the tables: claiming a run leaves its message in the record, where
+// history shows it as pending; only the first commit takes it into the transcript.
+func TestA4_TheMessageStaysInItsRecordUntilTheFirstCommit(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, w *lanetest.World) {
+		w.Accept("r1")
+		w.Frozen().Start()
+		w.Expire()
+		w.Resume() // the first attempt died without a commit
+		if st := w.Status("r1"); st.Input.Message != "message of r1" || st.UserSeq != 0 || st.Done() {
+			t.Fatalf("record %+v", st)
+		}
+		if m := w.Meta(); m.Head != 0 || m.Attempt != 2 {
+			t.Fatalf("session %+v", m)
+		}
+	})
+}
+
+// F1: a run holds the claim for ten minutes. Messages, steers and readers come and go
+// meanwhile as if it did not.
+func TestF1_AHeldClaimStarvesNobody(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, w *lanetest.World) {
+		w.Accept("r1")
+		h := w.Start()
+		for range 10 * 60 {
+			w.Clock.Waiting(t, 1) // its poll
+			w.Clock.Advance(time.Second)
+		}
+		// Nothing of what follows may wait: nobody moves the clock.
+		if !steer(t, w, "s1") {
+			t.Error("a steer was refused")
+		}
+		w.Accept("r2")
+		if m := w.Meta(); m.Active != "r1" || m.MailN != 1 || len(m.Pending) != 1 {
+			t.Errorf("session %+v", m)
+		}
+		deliver(t, w, h, "s1", 2)
+		w.End(h, run.OK)
+		if m := w.Meta(); m.Token != 1 {
+			t.Errorf("the claim was taken over: token %d", m.Token)
 		}
 	})
 }

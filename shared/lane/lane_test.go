@@ -16,13 +16,13 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // each runs a test of the lanes over every store.
 func each(t *testing.T, f func(t *testing.T, w *lanetest.World)) {
 	t.Helper()
-	t.Parallel()
 	backends.Each(t, func(t *testing.T, store table.Store) {
 		f(t, lanetest.New(t, store))
 	})
 }
 
 func TestARunFromItsAcceptanceToIdle(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		w.Accept("r1")
 		w.Queue.One(t)

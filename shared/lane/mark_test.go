@@ -31,6 +31,7 @@ func TestK1_AStopOvertakesAnEarlierFrame(t *testing.T) {
 	for name, stopped := range map[string]string{"of the session": "", "of the run": "r1"} {
 		for where, used := range map[string]bool{"a used session": true, "a new session": false} {
 			t.Run(name+", in "+where, func(t *testing.T) {
+				t.Parallel()
 				each(t, func(t *testing.T, w *lanetest.World) {
 					at := base(w)
 					if used {
@@ -75,6 +76,7 @@ func TestK1_AStopOvertakesAnEarlierFrame(t *testing.T) {
 }
 
 func TestK1_AStopOfOneRunSparesTheOthersOfItsConnection(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		at := base(w)
 		if ok, err := w.Lanes.StopRun(t.Context(), stopFrame(w, "r1", at+9)); ok || err != nil {
@@ -90,6 +92,7 @@ func TestK1_AStopOfOneRunSparesTheOthersOfItsConnection(t *testing.T) {
 }
 
 func TestK1_AStopCountsForItsOwnConnectionOnly(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		at := base(w)
 		if _, err := w.Lanes.StopAll(t.Context(), stopFrame(w, "", at+9)); err != nil {
@@ -105,6 +108,7 @@ func TestK1_AStopCountsForItsOwnConnectionOnly(t *testing.T) {
 
 // The mark is a condition of the accepting transaction, not a reading before it.
 func TestK1_AStopBetweenReadingAndWritingIsSeen(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		w.Accept("r0")
 		w.Queue.Take()
@@ -128,6 +132,7 @@ func TestK1_AStopBetweenReadingAndWritingIsSeen(t *testing.T) {
 }
 
 func TestK1_ASteerIsOvertakenToo(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		w.Accept("r1")
 		h := w.Start()
@@ -163,6 +168,7 @@ func TestK1_AStopOverlooksNothingThatIsAcceptedMeanwhile(t *testing.T) {
 	t.Parallel()
 	for name, stop := range map[string]string{"of the session": "", "of the run": "r1"} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			each(t, func(t *testing.T, w *lanetest.World) {
 				w.Accept("r0")
 				w.End(w.Start(), run.OK)
@@ -197,6 +203,7 @@ func TestK1_AStopOverlooksNothingThatIsAcceptedMeanwhile(t *testing.T) {
 // Marks are forgotten when no frame can be on its way any more, and there are never
 // many of them: the hot item is written often.
 func TestK1_MarksAreForgottenAndFew(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		for n := range 200 {
 			at := base(w) + int64(n)
@@ -221,6 +228,7 @@ func TestK1_MarksAreForgottenAndFew(t *testing.T) {
 
 // Settling forgets old marks. One that is renewed in that moment stays.
 func TestK1_AMarkThatIsRenewedWhileItIsForgottenStays(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		if _, err := w.Lanes.StopAll(t.Context(), stopFrame(w, "", base(w))); err != nil {
 			t.Fatal(err)
@@ -248,6 +256,7 @@ func TestK1_AMarkThatIsRenewedWhileItIsForgottenStays(t *testing.T) {
 }
 
 func TestK1_ARepeatOfAStoppedRunIsAnsweredAsStopped(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		at := base(w)
 		if _, err := w.Lanes.StopAll(t.Context(), stopFrame(w, "", at+2)); err != nil {

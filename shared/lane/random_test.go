@@ -79,8 +79,10 @@ type storm struct {
 }
 
 func TestRandomCallersRunnersAndFaults(t *testing.T) {
+	t.Parallel()
 	for n := range 3 {
-		t.Run(fmt.Sprint(n), func(t *testing.T) {
+		t.Run(fmt.Sprint("storm ", n), func(t *testing.T) {
+			t.Parallel()
 			each(t, func(t *testing.T, w *lanetest.World) {
 				seed := rand.Uint64()
 				if s, err := strconv.ParseUint(os.Getenv("LANE_SEED"), 10, 64); err == nil {
@@ -91,7 +93,7 @@ func TestRandomCallersRunnersAndFaults(t *testing.T) {
 						t.Logf("seed %d (the order of goroutines is not part of it)", seed)
 					}
 				})
-				s := &storm{t: t, d: &dice{r: rand.New(rand.NewPCG(seed, 1))}, acc: make(map[string]bool), steps: 40} //nolint:gosec // it must be repeatable
+				s := &storm{t: t, d: &dice{r: rand.New(rand.NewPCG(seed, 1))}, acc: make(map[string]bool), steps: 40}
 				if t.Name()[len(t.Name())-6:] == "dynamo" {
 					s.steps = 8
 				}

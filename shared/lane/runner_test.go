@@ -48,16 +48,16 @@ func (r *runner) handle(ctx context.Context, wake lane.Wakeup) error {
 		default:
 			return nil
 		}
-		var taken *claim.TakenError
-		if errors.As(err, &taken) {
+		if taken, ok := errors.AsType[*claim.TakenError](err); ok {
 			m = taken.Meta
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		defer h.Close()
-		return r.turn(ctx, h)
+		err = r.turn(ctx, h)
+		h.Close()
+		return err
 	}
 	return nil
 }

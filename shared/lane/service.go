@@ -115,8 +115,9 @@ const TimerWake = "wake"
 
 // Timer is a timer's body; other packages have kinds of their own.
 type Timer struct {
-	Kind string `json:"kind"`
 	Wakeup
+
+	Kind string `json:"kind"`
 }
 
 // Forward sends the wake-up that a timer brought.

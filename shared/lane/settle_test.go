@@ -26,6 +26,7 @@ func ended(w *lanetest.World, runs ...string) {
 }
 
 func TestL5_SettlingTakesAwayExactlyItsOwn(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		ended(w, "r1", "r2")
 		if err := w.Lanes.Settled(t.Context(), w.Ref, []string{"r1", "someone else's"}, "s"); err != nil {
@@ -79,6 +80,7 @@ func TestL5_SettlingWakesWhatIsLeft(t *testing.T) {
 		}, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			each(t, func(t *testing.T, w *lanetest.World) {
 				ended(w, "r1")
 				c.setup(t, w)
@@ -100,6 +102,7 @@ func TestL5_SettlingWakesWhatIsLeft(t *testing.T) {
 
 // Other ended runs beside a live claim are woken for, too: their settler may be dead.
 func TestL5_OtherEndedRunsAreWokenForBesideALiveClaim(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		ended(w, "r1", "r2")
 		w.Accept("r3")
@@ -113,6 +116,7 @@ func TestL5_OtherEndedRunsAreWokenForBesideALiveClaim(t *testing.T) {
 }
 
 func TestL5_WakeUpsHaveGroupsOfTheirOwn(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		seen := make(map[string]bool)
 		for n := range 4 {
@@ -139,6 +143,7 @@ func TestL5_ACrashBetweenAnyTwoStepsLosesNothing(t *testing.T) {
 	t.Parallel()
 	for dies := range 12 {
 		t.Run(fmt.Sprint("at call ", dies), func(t *testing.T) {
+			t.Parallel()
 			each(t, func(t *testing.T, w *lanetest.World) {
 				ended(w, "r1")
 				w.Accept("r2")
@@ -186,6 +191,7 @@ func TestL5_ACrashBetweenAnyTwoStepsLosesNothing(t *testing.T) {
 // Two settlers, each with a part of the ended runs, at once: whoever is last takes the
 // key out of the index, however their steps are mixed.
 func TestL5_OfTwoSettlersAtOnceTheLastOneTakesTheKey(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		for n := range 25 {
 			a, b := fmt.Sprint("a", n), fmt.Sprint("b", n)
@@ -215,6 +221,7 @@ func TestL5_TheKeyStaysForWhatIsAcceptedMeanwhile(t *testing.T) {
 		"a run and a steer": func(t *testing.T, w *lanetest.World) { w.Accept("r2"); w.Start(); steer(t, w, "s") },
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			each(t, func(t *testing.T, w *lanetest.World) {
 				ended(w, "r1")
 				done := false
@@ -239,6 +246,7 @@ func TestL5_TheKeyStaysForWhatIsAcceptedMeanwhile(t *testing.T) {
 // A run that another answerer holds stays unsettled and is looked at again later: a
 // wake-up at once would find it as it is, send the next one, and so on.
 func TestL5_AHeldRunIsLookedAtAgainLaterNotAtOnce(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		ended(w, "r1", "r2")
 		w.Accept("r3")
@@ -268,6 +276,7 @@ func TestL5_AHeldRunIsLookedAtAgainLaterNotAtOnce(t *testing.T) {
 // An end that cannot be told fails the message, so that it comes again; the others
 // are settled, and no further wake-up is sent for what comes again anyway.
 func TestL5_AnEndThatCannotBeToldKeepsNobodyElse(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		ended(w, "r1", "r2")
 		broken := errors.New("broken")
@@ -289,6 +298,7 @@ func TestL5_AnEndThatCannotBeToldKeepsNobodyElse(t *testing.T) {
 }
 
 func TestL5_ARecordThatHasExpiredIsSettled(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		ended(w, "r1")
 		if _, err := w.Store.Write(t.Context(), table.Op{Kind: table.Delete, Key: run.RefOf(w.Ref.Tenant, "r1").StatusKey()}); err != nil {
@@ -307,6 +317,7 @@ func TestC5_ALostAnswerOfARemovalIsSettled(t *testing.T) {
 		"answer lost": faulty.LostAnswer, "request lost": faulty.LostRequest, "conflict": faulty.Conflict, "repeated below": faulty.Repeated,
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			each(t, func(t *testing.T, w *lanetest.World) {
 				ended(w, "r1")
 				n := 0
@@ -333,6 +344,7 @@ func TestC5_ALostAnswerOfARemovalIsSettled(t *testing.T) {
 // A burst of wake-ups for one session ends: none of them makes more than one new one,
 // and at idle none makes any.
 func TestL5_ABurstOfWakeUpsEnds(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		w.Accept("r1")
 		for range 30 {

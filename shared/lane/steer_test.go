@@ -35,6 +35,7 @@ func mailbox(t *testing.T, w *lanetest.World) []lane.Mail {
 }
 
 func TestL3_ASteerIsOneTransaction(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		w.Accept("r1")
 		h := w.Start()
@@ -96,6 +97,7 @@ func TestL3_ASteerIsRefusedWhereNobodyWouldTakeIt(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			each(t, func(t *testing.T, w *lanetest.World) {
 				setup(t, w)
 				before := w.Meta()
@@ -117,6 +119,7 @@ func TestL3_ASteerIsRefusedWhereNobodyWouldTakeIt(t *testing.T) {
 }
 
 func TestL3_SteersAtOnceEachGetAPlace(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		w.Accept("r1")
 		h := w.Start()
@@ -153,6 +156,7 @@ func TestL3_ASteerIsRefusedByItsTransaction(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			each(t, func(t *testing.T, w *lanetest.World) {
 				w.Accept("r1")
 				h := w.Start()
@@ -181,6 +185,7 @@ func TestC5_ALostAnswerOfASteerIsSettled(t *testing.T) {
 		"answer lost": faulty.LostAnswer, "request lost": faulty.LostRequest, "conflict": faulty.Conflict,
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			each(t, func(t *testing.T, w *lanetest.World) {
 				w.Accept("r1")
 				h := w.Start()
@@ -214,6 +219,7 @@ func TestC7_AnUndeliveredSteerIsWithdrawn(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]faulty.Fault{"answered": faulty.None, "answer lost": faulty.LostAnswer} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			each(t, func(t *testing.T, w *lanetest.World) {
 				w.Accept("r1")
 				h := w.Start()
@@ -250,6 +256,7 @@ func TestC7_AnUndeliveredSteerIsWithdrawn(t *testing.T) {
 }
 
 func TestC7_ADeliveredSteerIsNotWithdrawn(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		w.Accept("r1")
 		h := w.Start()
@@ -285,6 +292,7 @@ func deliver(t *testing.T, w *lanetest.World, h *claim.Holder, runID string, seq
 
 // A delivery and a withdrawal of one message: one of them has it.
 func TestC7_OnlyOneOfDeliveryAndWithdrawalHasAMessage(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		w.Accept("r1")
 		h := w.Start()
@@ -308,6 +316,7 @@ func TestC7_OnlyOneOfDeliveryAndWithdrawalHasAMessage(t *testing.T) {
 }
 
 func TestL3_TheMailboxIsInAcceptOrderOverPages(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		w.Accept("r1")
 		w.Start()
@@ -335,6 +344,7 @@ func TestL3_TheMailboxIsInAcceptOrderOverPages(t *testing.T) {
 // Moved back at their own sequences (the loop does it with its terminal), steered
 // messages keep their place before what came later.
 func TestL3_AMovedBackSteerKeepsItsPlace(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		w.Accept("r1")
 		h := w.Start()
@@ -370,6 +380,7 @@ func TestL3_AMovedBackSteerKeepsItsPlace(t *testing.T) {
 }
 
 func TestO1_RunsStartInAcceptOrderWhateverOrderTheirWakeUpsComeIn(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		for n := range 8 {
 			c := w.Call(fmt.Sprint("r", n))
@@ -422,6 +433,7 @@ func TestO1_RunsStartInAcceptOrderWhateverOrderTheirWakeUpsComeIn(t *testing.T) 
 
 // Marked and asleep are what steering asks for; a sleeping run can be steered.
 func TestL3_ASleepingRunIsSteered(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		w.Accept("r1")
 		h := w.Start()

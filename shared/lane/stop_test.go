@@ -47,6 +47,7 @@ func wantAborted(t *testing.T, w *lanetest.World, runID, reason string) {
 }
 
 func TestC7_AWaitingRunIsEndedByAnyone(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		w.Accept("r1")
 		w.Accept("r2")
@@ -76,6 +77,7 @@ func TestC7_AWaitingRunIsEndedByAnyone(t *testing.T) {
 }
 
 func TestC7_OnlyOneOfStopAndStartHasARun(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		for n := range 20 {
 			id := fmt.Sprint("r", n)
@@ -107,6 +109,7 @@ func TestC7_OnlyOneOfStopAndStartHasARun(t *testing.T) {
 }
 
 func TestC7_ACancelMarkNamesItsRun(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		w.Accept("r1")
 		w.Accept("r2")
@@ -141,6 +144,7 @@ func TestC7_ACancelMarkNamesItsRun(t *testing.T) {
 // Between the stop's reading and its mark the run goes to sleep: nobody would see the
 // mark. What counts is what the mark met.
 func TestC7_AMarkOnARunThatJustFellAsleepWakesIt(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		w.Accept("r1")
 		h := w.Start()
@@ -176,6 +180,7 @@ func sleep(t *testing.T, w *lanetest.World, h *claim.Holder, d time.Duration) {
 }
 
 func TestC7_AStopOfARunThatNobodyHoldsWakesIt(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		w.Accept("r1")
 		w.Frozen().Start()
@@ -189,6 +194,7 @@ func TestC7_AStopOfARunThatNobodyHoldsWakesIt(t *testing.T) {
 }
 
 func TestC7_ASessionWideStopIsOneNumberAndAWakeUp(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		for _, id := range []string{"r1", "r2", "r3"} {
 			w.Accept(id)
@@ -250,6 +256,7 @@ func stopRunsOf(w *lanetest.World) []string {
 }
 
 func TestC7_AStopOfNothingChangesNothing(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		if hit := stopAll(t, w); len(hit) != 0 {
 			t.Errorf("hit %v", hit)
@@ -265,6 +272,7 @@ func TestC7_AStopOfNothingChangesNothing(t *testing.T) {
 }
 
 func TestC7_InterruptEndsWhatItOvertakes(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		w.Accept("r1")
 		w.Accept("r2")
@@ -304,6 +312,7 @@ func TestC5_ALostAnswerOfAStopIsSettled(t *testing.T) {
 	} {
 		for what, fault := range map[string]faulty.Fault{"answer lost": faulty.LostAnswer, "request lost": faulty.LostRequest} {
 			t.Run(name+", "+what, func(t *testing.T) {
+				t.Parallel()
 				each(t, func(t *testing.T, w *lanetest.World) {
 					w.Accept("r1")
 					setup(w)
@@ -334,6 +343,7 @@ func TestC5_ALostAnswerOfAStopIsSettled(t *testing.T) {
 }
 
 func TestC5_ALostAnswerOfASessionWideStopIsSettled(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		w.Accept("r1")
 		w.Queue.Take()
@@ -365,6 +375,7 @@ func TestC5_ALostAnswerOfASessionWideStopIsSettled(t *testing.T) {
 
 // A state that the rules don't lead to is told, not turned round for ever.
 func TestC7_ADamagedSessionIsAnErrorNotALoop(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		w.Accept("r1")
 		stopAll(t, w)

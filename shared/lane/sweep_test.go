@@ -25,6 +25,7 @@ func sweep(t *testing.T, w *lanetest.World) lane.Swept {
 }
 
 func TestA2_AnOrphanGetsAWakeUpInAGroupOfItsOwn(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		w.Accept("r1")
 		first := w.Queue.One(t) // lost
@@ -46,6 +47,7 @@ func TestA2_AnOrphanGetsAWakeUpInAGroupOfItsOwn(t *testing.T) {
 }
 
 func TestA2_TheWakeUpIsRepeatedWithPausesThatGrow(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		w.Accept("r1")
 		w.Queue.Take()
@@ -83,6 +85,7 @@ func TestA2_PausesBeginAnewWithEveryChange(t *testing.T) {
 		"the run was begun":  func(w *lanetest.World) { w.Frozen().Start(); w.Expire() },
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			each(t, func(t *testing.T, w *lanetest.World) {
 				w.Accept("r1")
 				for range 6 {
@@ -131,6 +134,7 @@ func TestA2_WhatIsLeftAlone(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			each(t, func(t *testing.T, w *lanetest.World) {
 				setup(t, w)
 				w.Queue.Take()
@@ -184,6 +188,7 @@ func TestA2_WhatIsFound(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			each(t, func(t *testing.T, w *lanetest.World) {
 				setup(t, w)
 				w.Queue.Take()
@@ -198,6 +203,7 @@ func TestA2_WhatIsFound(t *testing.T) {
 }
 
 func TestA2_IdleSessionsAreNotEvenLookedAt(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		ended(w, "r1")
 		w.Settle()
@@ -214,6 +220,7 @@ func TestA2_IdleSessionsAreNotEvenLookedAt(t *testing.T) {
 
 // Two watchdogs at once send one wake-up.
 func TestA2_TwoSweepsAtOnceSendOneWakeUp(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		w.Accept("r1")
 		w.Queue.Take()
@@ -233,6 +240,7 @@ func TestA2_TwoSweepsAtOnceSendOneWakeUp(t *testing.T) {
 
 // The index may be behind: what it says is read again before anything is done.
 func TestA2_AStaleIndexWakesNobody(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		s := faulty.New(w.Store, faulty.Config{IndexLag: 50})
 		p := w.Process(s)
@@ -251,6 +259,7 @@ func TestA2_AStaleIndexWakesNobody(t *testing.T) {
 
 // One session that cannot be helped keeps nobody from the others.
 func TestA2_ASessionThatCannotBeReadKeepsNobodyFromTheOthers(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		for n := range 12 {
 			other := *w
@@ -280,6 +289,7 @@ func TestA2_ASessionThatCannotBeReadKeepsNobodyFromTheOthers(t *testing.T) {
 // F5: the runner dies 20 s into the run and its message stays blocked. With the
 // defaults the session runs again within 90 s, and no expiry of an item is involved.
 func TestF5_ADeadRunnersSessionRunsAgainWithin90Seconds(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		w.Accept("r1")
 		dead := w.Frozen()
@@ -321,6 +331,7 @@ func TestF5_ADeadRunnersSessionRunsAgainWithin90Seconds(t *testing.T) {
 // F18, the part of the tables: a run that was declared lost has an outcome that a new
 // wait is answered with; until then it is as running as any.
 func TestF18_ALostRunHasNoOutcomeUntilItsEndIsWritten(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		w.Accept("r1")
 		w.Frozen().Start()

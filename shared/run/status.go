@@ -114,6 +114,10 @@ const (
 	Timeout OutcomeKind = "timeout"
 )
 
+// StopStuck is the stop reason of a run that was ended from outside because it made
+// no progress.
+const StopStuck = "stuck_recovery"
+
 // Payload is a piece of the reply.
 type Payload struct {
 	Text     string  `json:"text,omitempty"`
@@ -186,12 +190,14 @@ func (s *Status) Item() (table.Attrs, error) {
 		}
 	}
 	if s.Disposition.Kind != "" {
-		b, _ := json.Marshal(s.Disposition)
-		a[AttrDisposition] = b
+		if a[AttrDisposition], err = json.Marshal(s.Disposition); err != nil {
+			return nil, err
+		}
 	}
 	if s.Origin != nil {
-		b, _ := json.Marshal(s.Origin)
-		a["org"] = b
+		if a["org"], err = json.Marshal(s.Origin); err != nil {
+			return nil, err
+		}
 	}
 	if len(s.Checkpoint) > 0 {
 		a[AttrCheckpoint] = s.Checkpoint

@@ -24,7 +24,6 @@ var (
 // withWaiter runs a test with one waiter over every store.
 func withWaiter(t *testing.T, f func(t *testing.T, store table.Store)) {
 	t.Helper()
-	t.Parallel()
 	backends.Each(t, func(t *testing.T, store table.Store) {
 		if err := run.PutWaiter(t.Context(), store, runRef, client, noon.Add(time.Minute), noon.Add(time.Hour)); err != nil {
 			t.Fatal(err)
@@ -49,6 +48,7 @@ func take(t *testing.T, store table.Store, w run.WaitRow, answer string, at time
 }
 
 func TestW2_TheAnswerIsWrittenBeforeItIsPosted(t *testing.T) {
+	t.Parallel()
 	withWaiter(t, func(t *testing.T, store table.Store) {
 		got, err := take(t, store, loadWaiter(t, store), "first", noon)
 		if err != nil || got != "first" {
@@ -61,6 +61,7 @@ func TestW2_TheAnswerIsWrittenBeforeItIsPosted(t *testing.T) {
 }
 
 func TestW2_WhileOneAnswersOthersAreRefused(t *testing.T) {
+	t.Parallel()
 	withWaiter(t, func(t *testing.T, store table.Store) {
 		stale := loadWaiter(t, store)
 		if _, err := take(t, store, stale, "first", noon); err != nil {
@@ -75,6 +76,7 @@ func TestW2_WhileOneAnswersOthersAreRefused(t *testing.T) {
 }
 
 func TestW2_WhoeverComesLaterPostsWhatIsWrittenThere(t *testing.T) {
+	t.Parallel()
 	withWaiter(t, func(t *testing.T, store table.Store) {
 		stale := loadWaiter(t, store)
 		if _, err := take(t, store, stale, "first", noon); err != nil {
@@ -93,6 +95,7 @@ func TestW2_WhoeverComesLaterPostsWhatIsWrittenThere(t *testing.T) {
 }
 
 func TestW2_AnAnsweredWaiterIsGone(t *testing.T) {
+	t.Parallel()
 	withWaiter(t, func(t *testing.T, store table.Store) {
 		w := loadWaiter(t, store)
 		if _, err := take(t, store, w, "first", noon); err != nil {
@@ -117,6 +120,7 @@ func TestW2_AnAnsweredWaiterIsGone(t *testing.T) {
 }
 
 func TestW2_OfManyAnswerersOnePosts(t *testing.T) {
+	t.Parallel()
 	withWaiter(t, func(t *testing.T, store table.Store) {
 		w := loadWaiter(t, store)
 		var wg sync.WaitGroup
@@ -148,6 +152,7 @@ func TestC5_ALostAnswerOfATakeIsSettled(t *testing.T) {
 		"answer lost": faulty.LostAnswer, "request lost": faulty.LostRequest, "conflict": faulty.Conflict, "repeated below": faulty.Repeated,
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			withWaiter(t, func(t *testing.T, store table.Store) {
 				w := loadWaiter(t, store)
 				s := faulty.New(store, faulty.Config{At: func(c faulty.Call) faulty.Fault {

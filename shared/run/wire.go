@@ -1,6 +1,8 @@
 package run
 
 import (
+	"strings"
+
 	"laneway/shared/model"
 	"laneway/shared/protocol"
 )
@@ -89,6 +91,7 @@ func (s *Status) final(text string, cut bool) protocol.Final {
 		return protocol.FinalOK(s.RunID, r)
 	case Failed:
 		return protocol.FinalFailed(s.RunID, r)
+	case Aborted, Timeout: // both are cut off to whoever holds the request
 	}
 	var res *protocol.Result
 	if len(r.Payloads) > 0 {
@@ -98,17 +101,11 @@ func (s *Status) final(text string, cut bool) protocol.Final {
 }
 
 func (o *Outcome) joined() string {
-	if len(o.Payloads) == 1 {
-		return o.Payloads[0].Text
-	}
-	var s string
+	texts := make([]string, len(o.Payloads))
 	for i, p := range o.Payloads {
-		if i > 0 {
-			s += "\n\n"
-		}
-		s += p.Text
+		texts[i] = p.Text
 	}
-	return s
+	return strings.Join(texts, "\n\n")
 }
 
 func usage(u *model.Usage) *protocol.Usage {

@@ -18,7 +18,6 @@ import (
 
 func each(t *testing.T, f func(t *testing.T, s *token.Store, c *clocktest.Manual)) {
 	t.Helper()
-	t.Parallel()
 	backends.Each(t, func(t *testing.T, store table.Store) {
 		c := clocktest.New()
 		f(t, &token.Store{Table: store, Clock: c}, c)
@@ -35,6 +34,7 @@ func add(t *testing.T, s *token.Store, g token.Grant) string {
 }
 
 func TestAToken_GrantsWhatItWasMadeFor(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, s *token.Store, c *clocktest.Manual) {
 		want := token.Grant{Tenant: "acme", Name: "phone", Scopes: []string{"operator.write", "operator.read", "operator.read"}, Expires: c.Now().Add(time.Hour)}
 		secret := add(t, s, want)
@@ -54,6 +54,7 @@ func TestAToken_GrantsWhatItWasMadeFor(t *testing.T) {
 }
 
 func TestASecretThatIsNone_GrantsNothing(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, s *token.Store, _ *clocktest.Manual) {
 		secret := add(t, s, token.Grant{})
 		for _, other := range []string{"", "x", secret[1:], secret + "x", strings.ToUpper(secret), token.New()} {
@@ -66,6 +67,7 @@ func TestASecretThatIsNone_GrantsNothing(t *testing.T) {
 
 // The table cleans up late, or never: an expiry is compared.
 func TestAnExpiredToken_IsRefusedThoughItIsThere(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, s *token.Store, c *clocktest.Manual) {
 		secret := add(t, s, token.Grant{Expires: c.Now().Add(time.Hour)})
 		c.Advance(time.Hour - time.Millisecond)
@@ -83,6 +85,7 @@ func TestAnExpiredToken_IsRefusedThoughItIsThere(t *testing.T) {
 }
 
 func TestTokens_AreListedNewestFirstAndRemovedByID(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, s *token.Store, c *clocktest.Manual) {
 		secrets := make(map[string]string)
 		for _, name := range []string{"a", "b", "c"} {
@@ -136,6 +139,7 @@ func TestFixedTokens(t *testing.T) {
 }
 
 func TestAGrantThatCannotBe_IsRefused(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, s *token.Store, _ *clocktest.Manual) {
 		for name, g := range map[string]token.Grant{
 			"tenant with a separator": {Tenant: "a#b"}, "tenant with capitals": {Tenant: "A"}, "long name": {Name: strings.Repeat("x", 129)},
@@ -149,6 +153,7 @@ func TestAGrantThatCannotBe_IsRefused(t *testing.T) {
 
 // What is stored does not contain the secret, in no form that one could use.
 func TestSecrets_AreNotStored(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, s *token.Store, _ *clocktest.Manual) {
 		secret := add(t, s, token.Grant{Name: "n"})
 		list, err := s.Table.Query(t.Context(), table.Query{Table: table.Config, PK: "TOKENS"})

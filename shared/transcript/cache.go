@@ -38,7 +38,7 @@ func (c *Cache) get(pk string, from, to int64) []Entry {
 		return nil
 	}
 	c.order.MoveToFront(el)
-	k := el.Value.(*cached)
+	k := of(el)
 	i := from - k.first
 	if i < 0 || i >= int64(len(k.rows)) {
 		return nil
@@ -59,7 +59,7 @@ func (c *Cache) put(pk string, rows []Entry) {
 	}
 	k := &cached{pk: pk, first: rows[0].Seq}
 	if el := c.byPK[pk]; el != nil {
-		old := el.Value.(*cached)
+		old := of(el)
 		next := old.first + int64(len(old.rows))
 		switch last := rows[len(rows)-1].Seq; {
 		case rows[0].Seq >= old.first && last < next:
@@ -84,8 +84,14 @@ func (c *Cache) put(pk string, rows []Entry) {
 	}
 }
 
+// of is what an element of the order holds.
+func of(el *list.Element) *cached {
+	k, _ := el.Value.(*cached) // nothing else is ever put in
+	return k
+}
+
 func (c *Cache) drop(el *list.Element) {
-	k := el.Value.(*cached)
+	k := of(el)
 	c.order.Remove(el)
 	delete(c.byPK, k.pk)
 	c.size -= k.size

@@ -13,6 +13,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"laneway/shared/blob"
 	"laneway/shared/model"
@@ -68,13 +69,13 @@ type Entry struct {
 
 // Text is the text of the entry's blocks.
 func (e *Entry) Text() string {
-	var s string
+	var s strings.Builder
 	for _, b := range e.Content {
 		if b.Type == model.Text {
-			s += b.Text
+			s.WriteString(b.Text)
 		}
 	}
-	return s
+	return s.String()
 }
 
 // MaxRow is the size in bytes from which a row's body goes to the blob store.

@@ -232,7 +232,7 @@ func TestCache_NeverServesWrongRows(t *testing.T) {
 				var rows []transcript.Entry
 				for range rapid.IntRange(1, 4).Draw(t, "rows") {
 					heads[sid]++
-					e := message(heads[sid], sid+fmt.Sprint(heads[sid]))
+					e := message(heads[sid], fmt.Sprint(sid, heads[sid]))
 					appendRow(t, plain, own, sid, e)
 					rows = append(rows, e)
 				}

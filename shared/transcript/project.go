@@ -1,6 +1,10 @@
 package transcript
 
-import "laneway/shared/model"
+import (
+	"slices"
+
+	"laneway/shared/model"
+)
 
 // MissingResult is what a model is told about a call whose result is not known to
 // the transcript.
@@ -35,8 +39,9 @@ func Project(entries []Entry) []model.Message {
 
 // visible cuts what lies before the last boundary.
 func visible(entries []Entry) []Entry {
-	for i := len(entries) - 1; i >= 0; i-- {
+	for i := range slices.Backward(entries) {
 		switch entries[i].Type {
+		case Message, Custom, CustomMessage: // no boundary
 		case Reset:
 			return entries[i+1:]
 		case Compaction:
@@ -121,7 +126,7 @@ func text(role model.Role, s string) model.Message {
 // OpenCalls lists the calls of the last assistant message that have no result, in
 // their order. A commit of anything but results must close them first.
 func OpenCalls(entries []Entry) []model.Block {
-	for i := len(entries) - 1; i >= 0; i-- {
+	for i := range slices.Backward(entries) {
 		e := &entries[i]
 		if e.Role != model.Assistant {
 			continue

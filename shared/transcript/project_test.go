@@ -50,6 +50,7 @@ func said(messages []model.Message) []string {
 				s += " " + b.Text
 			case model.ToolCall:
 				s += " <" + b.ID + ">"
+			case model.Thinking, model.Image: // none in these tests
 			}
 		}
 		if m.Role == model.ToolResult {

@@ -41,42 +41,42 @@ func Each(t *testing.T, f func(t *testing.T, store table.Store)) {
 }
 
 // Bolt is a store over a file that is not synced.
-func Bolt(t testing.TB) table.Store {
-	t.Helper()
-	s, err := bolt.Open(bolt.Config{Path: filepath.Join(t.TempDir(), "tables.db"), NoSync: true})
+func Bolt(tb testing.TB) table.Store {
+	tb.Helper()
+	s, err := bolt.Open(bolt.Config{Path: filepath.Join(tb.TempDir(), "tables.db"), NoSync: true})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		if err := s.Close(); err != nil {
-			t.Error(err)
+			tb.Error(err)
 		}
 	})
 	return s
 }
 
 // Dynamo is a store over new tables on the endpoint; without one the test is skipped.
-func Dynamo(t testing.TB) table.Store {
-	t.Helper()
+func Dynamo(tb testing.TB) table.Store {
+	tb.Helper()
 	if os.Getenv("AWS_ENDPOINT_URL") == "" {
-		t.Skip("not run: the rules over DynamoDB need AWS_ENDPOINT_URL (make endpoint)")
+		tb.Skip("not run: the rules over DynamoDB need AWS_ENDPOINT_URL (make endpoint)")
 	}
 	// A connection that is kept has goroutines, which would be taken for leaks.
 	wire := awshttp.NewBuildableClient().WithTransportOptions(func(tr *http.Transport) { tr.DisableKeepAlives = true })
-	c, err := config.LoadDefaultConfig(t.Context(), config.WithHTTPClient(wire))
+	c, err := config.LoadDefaultConfig(tb.Context(), config.WithHTTPClient(wire))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	client, prefix := dynamodb.NewFromConfig(c), "t"+id.UUID()[:8]+"-"
-	if err := dynamo.CreateTables(t.Context(), client, prefix); err != nil {
-		t.Fatal(err)
+	if err := dynamo.CreateTables(tb.Context(), client, prefix); err != nil {
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		for _, d := range table.Definitions() {
 			in := &dynamodb.DeleteTableInput{TableName: aws.String(prefix + d.Name)}
 			var gone *types.ResourceNotFoundException // by an earlier try that got no answer
-			if _, err := client.DeleteTable(context.WithoutCancel(t.Context()), in); err != nil && !errors.As(err, &gone) {
-				t.Error(err)
+			if _, err := client.DeleteTable(context.WithoutCancel(tb.Context()), in); err != nil && !errors.As(err, &gone) {
+				tb.Error(err)
 			}
 		}
 	})

@@ -73,8 +73,8 @@ func (m *Manual) Advance(d time.Duration) {
 
 // Waiting blocks until at least n waits are under way; it fails the test where that
 // does not happen.
-func (m *Manual) Waiting(t testing.TB, n int) {
-	t.Helper()
+func (m *Manual) Waiting(tb testing.TB, n int) {
+	tb.Helper()
 	give := time.After(10 * time.Second)
 	for {
 		m.mu.Lock()
@@ -86,7 +86,7 @@ func (m *Manual) Waiting(t testing.TB, n int) {
 		select {
 		case <-changed:
 		case <-give:
-			t.Fatalf("%d waits on the clock, want %d", have, n)
+			tb.Fatalf("%d waits on the clock, want %d", have, n)
 		}
 	}
 }

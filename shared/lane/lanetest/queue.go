@@ -114,20 +114,20 @@ func (q *Queue) Take() []Sent {
 }
 
 // One is Take where exactly one message must be there.
-func (q *Queue) One(t testing.TB) Sent {
-	t.Helper()
+func (q *Queue) One(tb testing.TB) Sent {
+	tb.Helper()
 	got := q.Take()
 	if len(got) != 1 {
-		t.Fatalf("%d wake-ups, want one: %+v", len(got), got)
+		tb.Fatalf("%d wake-ups, want one: %+v", len(got), got)
 	}
 	return got[0]
 }
 
 // None fails the test where something was sent.
-func (q *Queue) None(t testing.TB) {
-	t.Helper()
+func (q *Queue) None(tb testing.TB) {
+	tb.Helper()
 	if got := q.Take(); len(got) > 0 {
-		t.Fatalf("wake-ups that nobody needs: %+v", got)
+		tb.Fatalf("wake-ups that nobody needs: %+v", got)
 	}
 }
 
