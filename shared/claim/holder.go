@@ -21,7 +21,7 @@ type Holder struct {
 	token int64
 
 	work chan job
-	done chan struct{} // closed when the goroutine has ended
+	done chan struct{}   // closed when the goroutine has ended
 	ctx  context.Context //nolint:containedctx // the claim's life, which Context gives away
 	lose context.CancelCauseFunc
 
