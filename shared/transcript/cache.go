@@ -25,6 +25,10 @@ type cached struct {
 	size  int
 }
 
+// spare is room behind the rows for those of the turn that reads them: without it the
+// first one that is added copies the whole past again.
+const spare = 8
+
 // get returns the contiguous rows from..to that are there, beginning at from. The
 // slice is the caller's; what the rows point to is shared and read-only.
 func (c *Cache) get(pk string, from, to int64) []Entry {
@@ -44,7 +48,7 @@ func (c *Cache) get(pk string, from, to int64) []Entry {
 		return nil
 	}
 	end := min(to-k.first+1, int64(len(k.rows)))
-	return append(make([]Entry, 0, to-from+1), k.rows[i:end]...)
+	return append(make([]Entry, 0, to-from+1+spare), k.rows[i:end]...)
 }
 
 // put keeps rows that were read or written; they must be contiguous.

@@ -3,9 +3,9 @@
 //
 // Guarantees: those of package model. The SDK makes the request (address,
 // credentials, headers, redirects) and never retries; request bodies and streamed
-// chunks are encoded and decoded here, with structs that hold only what is used:
+// chunks are encoded and decoded here, and hold only what is used:
 // the SDK's own decoder costs 11 µs and 7 KB a delta, this one 3.5 µs and 0.6 KB, its
-// encoder 1 ms for a history of 400 messages, this one 0.1 ms.
+// encoder 1 ms for a history of 400 messages, this one 0.05 ms.
 //
 // What copies of the API do differently is met by being strict in what is sent
 // and lenient in what is taken: content is never null or absent, the role is

@@ -2,9 +2,11 @@ package openai
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"laneway/shared/id"
 	"laneway/shared/model"
@@ -89,6 +91,45 @@ func TestRequestForACompatibleServer(t *testing.T) {
 	if diff := cmp.Diff(wanted, body(t, provider(t, "http://127.0.0.1:5110/v1"), r)); diff != "" {
 		t.Error(diff)
 	}
+}
+
+// Whatever is in a text, the request is JSON and carries it.
+func TestAnyTextFitsIntoARequest(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		// What is no UTF-8 becomes the replacement character, as everywhere in JSON.
+		said := rapid.SliceOfN(rapid.OneOf(rapid.String(), rapid.Just("\"\\\n\x00\xff\u2028</script>")), 1, 3).Draw(t, "texts")
+		r := model.Request{Model: "m"}
+		for _, role := range []model.Role{model.User, model.Assistant, model.ToolResult} {
+			m := model.Message{Role: role, ToolCallID: said[0], ToolName: said[0]}
+			for _, s := range said {
+				m.Content = append(m.Content, model.Block{Type: model.Text, Text: "x" + s})
+			}
+			r.Messages = append(r.Messages, m)
+		}
+		b, err := (&Provider{}).encode(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out struct {
+			Messages []struct {
+				Content string `json:"content"`
+				ID      string `json:"tool_call_id"`
+			} `json:"messages"`
+		}
+		if err := json.Unmarshal(b, &out); err != nil {
+			t.Fatalf("%v: %s", err, b)
+		}
+		for i, sep := range []string{"\n", "", "\n"} {
+			want := strings.ToValidUTF8("x"+strings.Join(said, sep+"x"), "\ufffd")
+			if got := out.Messages[i].Content; got != want {
+				t.Fatalf("message %d: %q, want %q", i, got, want)
+			}
+		}
+		if want := strings.ToValidUTF8(said[0], "\ufffd"); out.Messages[2].ID != want {
+			t.Fatalf("call id %q, want %q", out.Messages[2].ID, want)
+		}
+	})
 }
 
 func TestRequestForOpenAIItself(t *testing.T) {

@@ -20,6 +20,9 @@ func Client() *http.Client {
 		MaxIdleConns:          256,
 		MaxIdleConnsPerHost:   128,
 		IdleConnTimeout:       90 * time.Second,
+		// A request that fits is one write; one that does not makes net/http take 32 KB
+		// more for copying it.
+		WriteBufferSize: 64 << 10,
 		TLSHandshakeTimeout:   15 * time.Second,
 		ExpectContinueTimeout: time.Second,
 		// Compressed events would wait in the compressor's window.

@@ -32,7 +32,8 @@ type Events struct {
 
 // NewEvents reads from r and calls alive at every line, comments included.
 func NewEvents(r io.Reader, alive func()) *Events {
-	return &Events{r: bufio.NewReaderSize(r, 32<<10), alive: alive}
+	// Behind it the connection is read 4 KB at a time: more room would stay empty.
+	return &Events{r: bufio.NewReaderSize(r, 8<<10), alive: alive}
 }
 
 // Event is one event; its bytes are valid until the next call of Next.
