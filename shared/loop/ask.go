@@ -12,6 +12,7 @@ import (
 	"laneway/shared/model/watch"
 	"laneway/shared/queue"
 	"laneway/shared/reply"
+	"laneway/shared/session"
 	"laneway/shared/transcript"
 )
 
@@ -103,6 +104,7 @@ func (a *attempt) pause(ctx context.Context, d time.Duration) error {
 	if !a.deadline.IsZero() && a.deadline.Sub(a.r.Clock.Now())-d < a.r.StepNeed {
 		return errNoTime
 	}
+	defer a.h.Working(session.Work{Kind: session.WorkRetry, Limit: d})()
 	if err := clock.Sleep(ctx, a.r.Clock, d); err != nil {
 		return context.Cause(ctx)
 	}
@@ -124,7 +126,12 @@ func (a *attempt) once(ctx context.Context, req model.Request) (answer, error) {
 	var raw strings.Builder
 	var filter reply.Filter
 	windows := watch.Windows{RunTimeout: a.runWindow(), AgentTimeout: a.r.AgentTimeout, Endpoint: a.sel.Endpoint, Cron: a.st.Lane == string(queue.Cron)}
-	for part, err := range watch.Idle(ctx, a.r.Clock, windows, a.sel.Provider.Stream, req) {
+	defer a.h.Working(session.Work{Kind: session.WorkModel, Limit: a.silence(windows)})()
+	alive := func() { a.h.Progress(session.ProgressStream) }
+	for part, err := range watch.Idle(model.WithProgress(ctx, alive), a.r.Clock, windows, a.sel.Provider.Stream, req) {
+		if err == nil {
+			alive()
+		}
 		switch {
 		case err != nil:
 			return answer{}, err
@@ -159,6 +166,19 @@ func (a *attempt) once(ctx context.Context, req model.Request) (answer, error) {
 		return answer{}, &model.Error{Class: model.Format, Message: "The model's output limit cut a tool call.", Provider: a.sel.Name, Model: a.sel.Model}
 	}
 	return ans, nil
+}
+
+// silence is how long a model call may say nothing before it is cut; negative: for
+// ever. Where nothing cuts silence the end of the run does.
+func (a *attempt) silence(w watch.Windows) time.Duration {
+	if watch.IdleWindow(w) > 0 {
+		return max(watch.FirstEventWindow(w), watch.IdleWindow(w))
+	}
+	end := a.endOfRun()
+	if end.IsZero() {
+		return -time.Millisecond
+	}
+	return max(end.Sub(a.r.Clock.Now()), time.Millisecond)
 }
 
 func (a *attempt) show(text string) {

@@ -127,6 +127,7 @@ func (a *attempt) leave(ctx context.Context, until time.Time) error {
 			until = end
 		}
 		tx.Set = append(tx.Set, table.SetOp{Path: table.P(session.AttrWake), Value: until.UnixMilli()})
+		a.h.Working(session.Work{Kind: session.WorkRetry, Limit: until.Sub(a.r.Clock.Now())}) // until the next claim
 		tx.If = a.unmarked()
 	}
 	err := a.commit(ctx, change{tx: tx})

@@ -90,7 +90,11 @@ func (a *attempt) outcome(kind run.OutcomeKind, stop string) *run.Outcome {
 // finishStopped ends the run as aborted: what was shown is kept, once, and says so.
 func (a *attempt) finishStopped(ctx context.Context, why string) error {
 	a.keepPartial(why)
-	return a.terminal(ctx, a.outcome(run.Aborted, why))
+	o := a.outcome(run.Aborted, why)
+	if why == run.StopStuck {
+		o.Payloads = []run.Payload{{Text: textStuck, IsError: true, Notice: true}}
+	}
+	return a.terminal(ctx, o)
 }
 
 // finishTimeout ends the run whose budget is over: never as ok, whatever was said.

@@ -18,6 +18,7 @@ import (
 // mark to stop has come in (*claim.RefusedError); every other end takes what is in
 // the mailbox with it.
 func (a *attempt) terminal(ctx context.Context, o *run.Outcome) error {
+	a.h.Progress(session.ProgressEnded)
 	for {
 		err := a.tryTerminal(ctx, o)
 		var refused *claim.RefusedError

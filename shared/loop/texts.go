@@ -13,6 +13,7 @@ const (
 	textTruncated    = "⚠️ The answer reached the model's output limit and is partial. Ask to continue it."
 	textTimedOut     = "⚠️ The run reached its time limit before it was finished."
 	textStalled      = "⚠️ This run was ended because it made no progress in several attempts."
+	textStuck        = "⚠️ This turn was interrupted because it stopped making progress. Please try again."
 	textLoopEnded    = "⚠️ The run was ended: the model kept repeating one tool call with the same result."
 	textTooManySteps = "⚠️ The run was ended because it took too many steps."
 	textFailed       = "⚠️ The run failed because of an internal error."

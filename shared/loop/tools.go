@@ -172,10 +172,13 @@ func (a *attempt) run(ctx context.Context, c *call) tool.Result {
 		return tool.ErrorResult(tool.TextAborted)
 	}
 	c.launched = true
+	limit := a.tools.LimitOf(c.block.Name, c.block.Arguments)
+	defer a.h.Working(session.Work{Kind: session.WorkTool, Tool: c.block.Name, CallID: c.block.ID, Limit: limit})()
 	r := tool.Execute(ctx, a.tools, tool.Call{
 		ID: c.block.ID, Name: c.block.Name, Arguments: c.block.Arguments, Scope: a.scope,
 		Key: a.st.RunID + "/" + strconv.FormatInt(a.chk.Step, 10) + "/" + strconv.Itoa(c.index),
 		Update: func(partial tool.Result) {
+			a.h.Progress(session.ProgressToolUpdated)
 			a.out.Emit("tool", toolUpdate(c.block, partial))
 		},
 	})

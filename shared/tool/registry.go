@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"time"
 
 	"laneway/shared/model"
 )
@@ -78,6 +79,20 @@ func (r *Registry) EffectOf(name string) Effect {
 		return ReadOnly
 	}
 	return e.spec.Effect
+}
+
+// LimitOf is how long a call may take by what its arguments say; 0: they say
+// nothing; negative: for ever.
+func (r *Registry) LimitOf(name string, arguments json.RawMessage) time.Duration {
+	e, ok := r.find(name)
+	if !ok {
+		return 0
+	}
+	l, ok := e.tool.(Limited)
+	if !ok {
+		return 0
+	}
+	return l.Limit(arguments)
 }
 
 // Specs lists the tools in the order of registration.

@@ -10,6 +10,7 @@ package tool
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"laneway/shared/model"
 )
@@ -28,6 +29,13 @@ const (
 type Tool interface {
 	Spec() Spec
 	Run(ctx context.Context, call Call) (Result, error)
+}
+
+// Limited is a tool whose calls can say how long they may take, so that a silent one
+// is not taken for a stuck one before that. The arguments may not fit the schema.
+type Limited interface {
+	// Limit is the deadline that the arguments name; 0: none; negative: for ever.
+	Limit(arguments json.RawMessage) time.Duration
 }
 
 // Spec describes a tool to the model and to the loop.

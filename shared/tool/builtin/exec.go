@@ -79,6 +79,18 @@ func (Exec) Spec() tool.Spec {
 	}
 }
 
+// Limit is the time limit that a call asks for.
+func (e Exec) Limit(arguments json.RawMessage) time.Duration {
+	var args execArgs
+	if json.Unmarshal(arguments, &args) != nil || args.TimeoutSeconds == nil {
+		return 0
+	}
+	if limit := e.timeout(args.TimeoutSeconds); limit > 0 {
+		return limit
+	}
+	return -time.Millisecond
+}
+
 // Run runs the command to its end, its timeout, or the end of the context.
 func (e Exec) Run(ctx context.Context, call tool.Call) (tool.Result, error) {
 	return inWorkspace(call, func(args execArgs, dir *workspace.Dir) (tool.Result, error) {

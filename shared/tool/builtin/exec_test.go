@@ -208,3 +208,24 @@ func zombie(pid int) bool {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	return err == nil && strings.Contains(string(stat), ") Z ")
 }
+
+// TestExecSaysHowLongACallMayTake: only what the call itself asks for counts.
+func TestExecSaysHowLongACallMayTake(t *testing.T) {
+	t.Parallel()
+	r := shell(t, builtin.Exec{MaxTimeout: time.Hour}).tools
+	forever := shell(t, builtin.Exec{}).tools
+	for args, want := range map[string]time.Duration{
+		`{"command":"make"}`: 0, `{"command":"make","timeoutSeconds":2400}`: 40 * time.Minute,
+		`{"command":"make","timeoutSeconds":7200}`: time.Hour, `{"command":"make","timeoutSeconds":0}`: time.Hour, `no`: 0,
+	} {
+		if got := r.LimitOf("exec", json.RawMessage(args)); got != want {
+			t.Errorf("%s: %v, want %v", args, got, want)
+		}
+	}
+	if got := forever.LimitOf("exec", json.RawMessage(`{"command":"make","timeoutSeconds":0}`)); got >= 0 {
+		t.Errorf("for ever: %v", got)
+	}
+	if got := r.LimitOf("write", nil) + r.LimitOf("unknown", nil); got != 0 {
+		t.Errorf("others: %v", got)
+	}
+}
