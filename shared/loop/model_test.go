@@ -2,6 +2,7 @@ package loop_test
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"sync"
 
@@ -13,6 +14,7 @@ import (
 type fakeModel struct {
 	mu       sync.Mutex
 	script   []answerFunc
+	choose   func(model.Request) answerFunc // instead of the script
 	requests []model.Request
 	asked    chan struct{}
 	over     chan struct{}
@@ -27,6 +29,13 @@ func newFakeModel() *fakeModel {
 
 func (m *fakeModel) on(script ...answerFunc) { m.mu.Lock(); defer m.mu.Unlock(); m.script = script }
 
+// by answers by what is asked.
+func (m *fakeModel) by(f func(model.Request) answerFunc) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.choose = f
+}
+
 func (m *fakeModel) release() { m.once.Do(func() { close(m.over) }) }
 
 func (m *fakeModel) calls() []model.Request {
@@ -40,8 +49,17 @@ func (m *fakeModel) Stream(ctx context.Context, r model.Request) iter.Seq2[model
 		m.mu.Lock()
 		n := len(m.requests)
 		m.requests = append(m.requests, r)
-		f := m.script[min(n, len(m.script)-1)]
+		var f answerFunc
+		if m.choose != nil {
+			f = m.choose(r)
+		} else {
+			f = m.script[min(n, len(m.script)-1)]
+		}
 		m.mu.Unlock()
+		if why := invalid(r.Messages); why != "" {
+			yield(model.Part{}, &model.Error{Class: model.Format, Message: why})
+			return
+		}
 		m.asked <- struct{}{}
 		f(ctx, r, yield)
 	}
@@ -95,4 +113,29 @@ func hold(gate <-chan struct{}, before, after string) answerFunc {
 		}
 		yield(done("stop"), nil)
 	}
+}
+
+// invalid says what a provider would refuse in a conversation: each call has exactly
+// one result, directly behind its message (F23).
+func invalid(messages []model.Message) string {
+	open := map[string]bool{}
+	for i, m := range messages {
+		if m.Role != model.ToolResult {
+			if len(open) > 0 {
+				return fmt.Sprintf("message %d comes before the results of %v", i, open)
+			}
+		} else if !open[m.ToolCallID] {
+			return fmt.Sprintf("message %d is a result without a call", i)
+		}
+		delete(open, m.ToolCallID)
+		for _, b := range m.Content {
+			if b.Type == model.ToolCall {
+				open[b.ID] = true
+			}
+		}
+	}
+	if len(open) > 0 {
+		return fmt.Sprintf("calls without a result: %v", open)
+	}
+	return ""
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"laneway/shared/model"
@@ -18,10 +19,15 @@ func block(id, name string) model.Block {
 }
 
 // writes records the writes of a process.
-type writes struct{ all [][]table.Op }
+type writes struct {
+	mu  sync.Mutex
+	all [][]table.Op
+}
 
 func (w *writes) hook() func(faulty.Call) faulty.Fault {
 	return onWrite(func(_ int, ops []table.Op) faulty.Fault {
+		w.mu.Lock()
+		defer w.mu.Unlock()
 		w.all = append(w.all, ops)
 		return faulty.None
 	})

@@ -244,6 +244,12 @@ func (w *world) stop(runID string) bool {
 	return ok
 }
 
+func (w *world) stopAll() {
+	w.t.Helper()
+	_, err := w.gw.core.Lanes.StopAll(w.t.Context(), lane.Stop{Ref: ref, Reason: "stop"})
+	must(w.t, err)
+}
+
 func (w *world) meta() session.Meta {
 	w.t.Helper()
 	m, err := session.LoadMeta(w.t.Context(), w.store, ref)
@@ -274,6 +280,11 @@ func (p *process) deliver(l letter) error {
 		h = func(ctx context.Context, m queue.Message) error { return p.core.Notify.HandleTimer(ctx, m.Body) }
 	}
 	return queue.Call(p.w.t.Context(), h, m)
+}
+
+// in is deliver of a wake-up in an invocation with a context.
+func (p *process) in(ctx context.Context, l letter) error {
+	return queue.Call(ctx, adapter.Wake(p.runner), queue.Message{Body: l.body})
 }
 
 // handle is deliver of a wake-up in an invocation that ends at a time.

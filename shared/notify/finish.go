@@ -8,7 +8,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"laneway/shared/claim"
 	"laneway/shared/protocol"
 	"laneway/shared/push"
 	"laneway/shared/run"
@@ -59,7 +58,7 @@ func (s *Service) Finish(ctx context.Context, st run.Status) (held bool, err err
 	if err := s.Waiters(ctx, st); err != nil || st.TermEvent == 0 {
 		return false, err
 	}
-	return false, run.Expire(ctx, s.Store, st.Ref, s.Clock.Now().Add(run.Keep))
+	return false, run.Expire(ctx, s.sure, st.Ref, s.Clock.Now().Add(run.Keep))
 }
 
 // lease makes the caller the one who tells a run's end, for as long as an answerer has
@@ -86,7 +85,7 @@ func (s *Service) lease(ctx context.Context, st *run.Status) (held bool, err err
 		}
 		set = append(set, more...)
 	}
-	_, err = claim.Write(ctx, s.Store, s.Clock, s.Times.Retry, table.Op{
+	_, err = s.sure.Write(ctx, table.Op{
 		Kind: table.Update, Key: st.StatusKey(), Set: set,
 		If: table.All(table.Exists(), table.Any(
 			table.Lacks(table.P(run.AttrOriginLease)),
@@ -171,7 +170,7 @@ func (s *Service) firstEvents(ctx context.Context, st run.Status, info stream.In
 	batch := out.Prepare(EndEvents(&st, "")...)
 	batch.Expire(s.Clock.Now().Add(run.Keep))
 	// The same row whoever writes it: a repeat after a crash changes nothing.
-	if _, err := claim.Write(ctx, s.Store, s.Clock, s.Times.Retry, batch.Op()); err != nil {
+	if _, err := s.sure.Write(ctx, batch.Op()); err != nil {
 		batch.Drop()
 		out.Stop()
 		return err
@@ -256,7 +255,7 @@ func (s *Service) frame(st run.Status, w run.Waiter) []byte {
 
 // answer takes a waiter, posts, and removes it.
 func (s *Service) answer(ctx context.Context, w *run.WaitRow, frame []byte) error {
-	frame, err := w.Take(ctx, s.Store, frame, s.Clock.Now(), s.Times.Answer)
+	frame, err := w.Take(ctx, s.sure, frame, s.Clock.Now(), s.Times.Answer)
 	if errors.Is(err, run.ErrAnswered) {
 		return nil
 	}
@@ -266,7 +265,7 @@ func (s *Service) answer(ctx context.Context, w *run.WaitRow, frame []byte) erro
 	if err := s.post(ctx, w.Waiter, frame); err != nil {
 		return err
 	}
-	return w.Done(ctx, s.Store)
+	return w.Done(ctx, s.sure)
 }
 
 func target(w run.Waiter) push.Target {

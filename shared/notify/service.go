@@ -52,7 +52,11 @@ type Config struct {
 }
 
 // Service tells.
-type Service struct{ Config }
+type Service struct {
+	Config
+
+	sure table.Store // for writes that may be sent again
+}
 
 // New checks c and fills its defaults.
 func New(c Config) (*Service, error) {
@@ -75,7 +79,7 @@ func New(c Config) (*Service, error) {
 		c.Tick = 4 * time.Minute
 	}
 	c.Times = c.Times.WithDefaults()
-	return &Service{c}, nil
+	return &Service{Config: c, sure: claim.Sure(c.Store, c.Clock, c.Times.Retry)}, nil
 }
 
 // Timer kinds beside lane.TimerWake.

@@ -65,7 +65,7 @@ func (s *Service) Attach(ctx context.Context, ref run.Ref, runID string, w run.W
 	if deadline.After(now) {
 		expires = deadline.Add(run.Keep)
 	}
-	if err := run.PutWaiter(ctx, s.Store, ref, w, deadline, expires); err != nil {
+	if err := run.PutWaiter(ctx, s.sure, ref, w, deadline, expires); err != nil {
 		return nil, err
 	}
 	if s.next(t.Deadline) <= rowDelay {
@@ -94,14 +94,14 @@ func (s *Service) attached(ctx context.Context, ref run.Ref, w run.Waiter) ([]by
 	if err != nil || !there {
 		return nil, err // the end has answered it
 	}
-	frame, err = row.Take(ctx, s.Store, s.frame(st, w), s.Clock.Now(), s.Times.Answer)
+	frame, err = row.Take(ctx, s.sure, s.frame(st, w), s.Clock.Now(), s.Times.Answer)
 	if errors.Is(err, run.ErrHeld) || errors.Is(err, run.ErrAnswered) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	if err := row.Done(ctx, s.Store); err != nil {
+	if err := row.Done(ctx, s.sure); err != nil {
 		// Its timer finds the row and posts a second time, for which this is a crash.
 		s.Log.Warn("answered waiter not removed", "run", ref.Run, "err", err)
 	}
@@ -189,7 +189,7 @@ func (s *Service) deadline(ctx context.Context, t timer) error {
 	case errors.Is(err, run.ErrHeld): // that one may die
 	case t.Tries >= lateTries:
 		s.Log.Warn("waiter given up", "run", ref.Run, "connection", t.Conn, "err", err)
-		return row.Done(ctx, s.Store)
+		return row.Done(ctx, s.sure)
 	default:
 		t.Tries++
 	}
@@ -222,7 +222,7 @@ func (s *Service) tick(ctx context.Context, row *run.WaitRow) (gone bool, err er
 	}
 	err = s.Poster.Post(ctx, target(row.Waiter), frame)
 	if errors.Is(err, push.ErrGone) {
-		return true, errors.Join(row.Done(ctx, s.Store), s.Connections.Close(ctx, row.ConnectionID))
+		return true, errors.Join(row.Done(ctx, s.sure), s.Connections.Close(ctx, row.ConnectionID))
 	}
 	return false, nil // a tick that got lost is no matter
 }

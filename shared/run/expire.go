@@ -33,9 +33,12 @@ func Expire(ctx context.Context, t table.Store, r Ref, at time.Time) error {
 			}
 			g.Go(func() error {
 				_, err := t.Write(gctx, table.Op{
-					Kind: table.Update, Key: it.Key, If: table.Exists(),
+					Kind: table.Update, Key: it.Key, If: table.All(table.Exists(), table.Lacks(table.P(table.TTLAttr))),
 					Set: []table.SetOp{{Path: table.P(table.TTLAttr), Value: at.Unix()}},
 				})
+				if errors.Is(err, table.ErrCondition) {
+					return nil // another settler was faster
+				}
 				return err
 			})
 		}

@@ -25,6 +25,7 @@ import (
 	"laneway/shared/stream"
 	"laneway/shared/table"
 	"laneway/shared/transcript"
+	"laneway/shared/upload"
 )
 
 // Ports are the adapters. Blobs may be nil: then rows over transcript.MaxRow are
@@ -34,6 +35,8 @@ type Ports struct {
 	Queue  queue.Sender
 	Timers queue.Timers
 	Blobs  blob.Store
+	// Uploads signs the addresses of uploads; nil: files come in frames only.
+	Uploads upload.Signer
 	Poster push.Poster
 }
 
@@ -63,6 +66,7 @@ type Core struct {
 	Stream      *stream.Service
 	Notify      *notify.Service
 	Transcripts *transcript.Log
+	Files       *upload.Service // nil: there are no blobs
 }
 
 const defaultCache = 16 << 20
@@ -82,11 +86,15 @@ func Build(p Ports, s Settings) (*Core, error) {
 		s.Log = slog.Default()
 	}
 	s.Times = s.Times.WithDefaults()
+	p.Store = claim.Patient(p.Store, s.Clock, s.Times.Retry)
 	c := &Core{Ports: p, Settings: s}
 	c.Connections = &connection.Service{Store: p.Store, Clock: s.Clock, Life: s.ConnLife, IDs: s.NewID}
 	c.Claims = claim.New(claim.Service{Store: p.Store, Clock: s.Clock, NewID: s.NewID, Times: s.Times, Log: s.Log})
 	c.Lanes = lane.New(lane.Service{Store: p.Store, Queue: p.Queue, Timers: p.Timers, Clock: s.Clock, NewID: s.NewID, Times: s.Times, Log: s.Log})
 	c.Transcripts = &transcript.Log{Store: p.Store, Blobs: p.Blobs}
+	if p.Blobs != nil {
+		c.Files = upload.New(upload.Service{Store: p.Store, Blobs: p.Blobs, Signer: p.Uploads, Clock: s.Clock, NewID: s.NewID})
+	}
 	switch {
 	case s.CacheBytes == 0:
 		c.Transcripts.Cache = &transcript.Cache{Max: defaultCache}
@@ -111,7 +119,7 @@ func Build(p Ports, s Settings) (*Core, error) {
 // Gateway makes the service behind the WebSocket.
 func (c *Core) Gateway(auth rpc.Auth, dir rpc.Directory) (*rpc.Gateway, error) {
 	return rpc.New(rpc.Config{
-		Store: c.Store, Connections: c.Connections, Lanes: c.Lanes, Claims: c.Claims, Notify: c.Notify, Log: c.Transcripts,
+		Store: c.Store, Connections: c.Connections, Lanes: c.Lanes, Claims: c.Claims, Notify: c.Notify, Log: c.Transcripts, Files: c.Files,
 		Auth: auth, Directory: dir, Clock: c.Clock, NewID: c.NewID, Logger: c.Log, Version: c.Version,
 		MaxPayload: c.MaxPayload, MaxReply: c.MaxFrame, TickInterval: c.TickInterval, BusyWait: c.BusyWait,
 	})
@@ -130,7 +138,7 @@ type RunnerConfig struct {
 // Runner makes the service behind the lanes.
 func (c *Core) Runner(r RunnerConfig) (*loop.Runner, error) {
 	return loop.New(loop.Config{
-		Store: c.Store, Lanes: c.Lanes, Claims: c.Claims, Log: c.Transcripts, Stream: c.Stream,
+		Store: c.Store, Lanes: c.Lanes, Claims: c.Claims, Log: c.Transcripts, Stream: c.Stream, Files: c.Files,
 		Models: r.Models, Agents: r.Agents, Ends: c.Notify, Clock: c.Clock, NewID: c.NewID, Logger: c.Log,
 		RunTimeout: r.RunTimeout, StepNeed: r.StepNeed, Reserve: r.Reserve, Retry: r.Retry,
 	})
