@@ -134,7 +134,7 @@ const hexDigits = "0123456789abcdef"
 func AppendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	start := 0
-	for i := 0; i < len(s); {
+	for i := plainLen(s); i < len(s); i += plainLen(s[i:]) {
 		n := 1
 		c := s[i]
 		if c >= utf8.RuneSelf {

@@ -109,3 +109,28 @@ func TestSplitText_RuneLargerThanTheLimitStandsAlone(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+// The fast way over plain text stops exactly where a byte needs a closer look, wherever
+// in a word it is.
+func TestPlainLen_StopsAtTheFirstSpecialByte(t *testing.T) {
+	t.Parallel()
+	for c := range 256 {
+		special := c < ' ' || c == '"' || c == '\\' || c >= 0x80
+		for at := range 20 {
+			for _, behind := range []string{"", "\x00", "\xff", "\"", "plain and more"} {
+				s := strings.Repeat("a", at) + string([]byte{byte(c)}) + behind
+				want := at
+				switch {
+				case special:
+				case strings.HasPrefix(behind, "plain"):
+					want = len(s)
+				default:
+					want = at + 1
+				}
+				if got := plainLen(s); got != want {
+					t.Fatalf("byte %#x at %d before %q: %d, want %d", c, at, behind, got, want)
+				}
+			}
+		}
+	}
+}
