@@ -120,8 +120,21 @@ type Timer struct {
 	Kind string `json:"kind"`
 }
 
-// Forward sends the wake-up that a timer brought.
+// ReasonAsleep is the reason of a sleeper's alarm.
+const ReasonAsleep = "asleep"
+
+// Forward sends the wake-up that a timer brought. The alarm of a run that sleeps longer
+// than a timer can run is armed again.
 func (s *Service) Forward(ctx context.Context, w Wakeup) error {
+	if w.Reason == ReasonAsleep {
+		m, err := session.LoadMeta(ctx, s.Store, w.Ref())
+		if err != nil {
+			return err
+		}
+		if now := s.Clock.Now(); m.Asleep(now) {
+			return s.NudgeLater(ctx, m, m.Wake.Sub(now), ReasonAsleep)
+		}
+	}
 	h := id.Hash(w.Tenant, w.Key, s.NewID())
 	return s.send(ctx, w.Ref(), w.Lane, w.Reason, h, h)
 }

@@ -218,6 +218,37 @@ func TestA2_IdleSessionsAreNotEvenLookedAt(t *testing.T) {
 	})
 }
 
+// A sleep may be longer than a timer runs: the alarm is armed again until it is due.
+func TestR1_TheAlarmOfALongSleepIsArmedAgain(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, w *lanetest.World) {
+		w.Accept("r1")
+		sleep(t, w, w.Start(), 40*time.Minute)
+		w.Queue.Take()
+		if err := w.Lanes.NudgeLater(t.Context(), w.Meta(), 40*time.Minute, lane.ReasonAsleep); err != nil {
+			t.Fatal(err)
+		}
+		for _, pause := range []time.Duration{15 * time.Minute, 15 * time.Minute, 10 * time.Minute} {
+			w.Clock.Advance(pause - time.Second)
+			w.Queue.None(t)
+			w.Clock.Advance(time.Second)
+			alarm := w.Queue.One(t)
+			if !alarm.Timer {
+				t.Fatalf("woken too early: %+v", alarm)
+			}
+			if err := w.Lanes.Forward(t.Context(), alarm.Wakeup); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if s := w.Queue.One(t); s.Timer {
+			t.Fatalf("armed again though it is due: %+v", s)
+		}
+		if d := lane.Decide(w.Meta(), "main", w.Clock.Now(), w.Times); d.Do != lane.Resume {
+			t.Fatalf("the wake-up means %+v", d)
+		}
+	})
+}
+
 // Two watchdogs at once send one wake-up.
 func TestA2_TwoSweepsAtOnceSendOneWakeUp(t *testing.T) {
 	t.Parallel()

@@ -29,15 +29,17 @@ const (
 )
 
 // PutWaiter stores a waiter. A repeat of the same request replaces it, unless it is
-// answered already: an answer that was written stays the answer (W2).
+// answered already: an answer that was written stays the answer (W2). One with a
+// deadline is cleaned up some time after it; one that waits for the end, however late
+// that comes, is not: its run may live for longer than anything is kept.
 func PutWaiter(ctx context.Context, t table.Store, r Ref, w Waiter, deadline, expires time.Time) error {
 	who, err := json.Marshal(w)
 	if err != nil {
 		return err
 	}
-	item := table.Attrs{attrWho: who, table.TTLAttr: expires.Unix()}
+	item := table.Attrs{attrWho: who}
 	if !deadline.IsZero() {
-		item[attrDeadline] = deadline.UnixMilli()
+		item[attrDeadline], item[table.TTLAttr] = deadline.UnixMilli(), expires.Unix()
 	}
 	_, err = t.Write(ctx, table.Op{
 		Kind: table.Put, Key: r.WaiterKey(w.ConnectionID, w.RequestID), Item: item, If: table.Lacks(table.P(attrAnswer)),

@@ -169,6 +169,27 @@ func TestC5_ALostAnswerOfATakeIsSettled(t *testing.T) {
 	}
 }
 
+// A run may live for longer than anything is kept: who waits for its end is not
+// cleaned up meanwhile.
+func TestW1_AWaiterWithoutADeadlineNeverExpires(t *testing.T) {
+	t.Parallel()
+	backends.Each(t, func(t *testing.T, store table.Store) {
+		for name, deadline := range map[string]time.Time{"none": {}, "some": noon} {
+			w := run.Waiter{ConnectionID: name, RequestID: "q", Kind: run.WaitFinal}
+			if err := run.PutWaiter(t.Context(), store, runRef, w, deadline, noon.Add(time.Hour)); err != nil {
+				t.Fatal(err)
+			}
+			it, err := store.Get(t.Context(), runRef.WaiterKey(name, "q"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, expires := it.Attrs[table.TTLAttr]; expires == deadline.IsZero() {
+				t.Errorf("deadline %v, expires %v", deadline, expires)
+			}
+		}
+	})
+}
+
 func TestWaiters_AreListedOverPages(t *testing.T) {
 	t.Parallel()
 	backends.Each(t, func(t *testing.T, store table.Store) {
