@@ -134,7 +134,7 @@ const hexDigits = "0123456789abcdef"
 func AppendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	start := 0
-	for i := plainLen(s); i < len(s); i += plainLen(s[i:]) {
+	for i := 0; i < len(s); {
 		n := 1
 		c := s[i]
 		if c >= utf8.RuneSelf {
@@ -152,8 +152,8 @@ func AppendString(dst []byte, s string) []byte {
 				dst = append(dst, hexDigits[r&0xf])
 			}
 		} else {
-			if escapedLen(rune(c), 1) == 1 {
-				i++
+			if plain := plainLen(s[i:]); plain > 0 {
+				i += plain
 				continue
 			}
 			dst = append(dst, s[start:i]...)

@@ -45,10 +45,12 @@ func escapedLen(r rune, n int) int {
 func EncodedLen(s string) int {
 	total := 0
 	for len(s) > 0 {
-		if n := plainLen(s); n > 0 {
-			total += n
-			s = s[n:]
-			continue
+		if s[0] < utf8.RuneSelf {
+			if n := plainLen(s); n > 0 {
+				total += n
+				s = s[n:]
+				continue
+			}
 		}
 		r, n := utf8.DecodeRuneInString(s)
 		total += escapedLen(r, n)
