@@ -27,11 +27,18 @@ type Swept struct{ Active, Orphaned, Woken int }
 // own, so that a message that a dead receiver still holds cannot block it (A2). It
 // is repeated after 1, 1, 2, 4 … 15 minutes while nothing changes.
 func (s *Service) Sweep(ctx context.Context) (Swept, error) {
+	return s.SweepEach(ctx, func(session.Meta, bool) {})
+}
+
+// SweepEach is Sweep that also shows each session as it was read, and whether it
+// got a wake-up.
+func (s *Service) SweepEach(ctx context.Context, see func(m session.Meta, woken bool)) (Swept, error) {
 	var sum Swept
 	err := s.eachActive(ctx, func(m session.Meta) error {
 		sum.Active++
 		now := s.Clock.Now()
 		if !s.orphaned(m, now) {
+			see(m, false)
 			return nil
 		}
 		sum.Orphaned++
@@ -39,19 +46,55 @@ func (s *Service) Sweep(ctx context.Context) (Swept, error) {
 		if woke {
 			sum.Woken++
 		}
+		see(m, woke)
 		return err
 	})
 	return sum, err
+}
+
+// Wake sends a wake-up for work that is left, in a group of its own, unless the
+// sweep has sent one and its pause is not over: then it gives false.
+func (s *Service) Wake(ctx context.Context, m session.Meta) (bool, error) {
+	return s.wakeOrphan(ctx, m, s.Clock.Now())
+}
+
+// NextWake is when the sweep will look at the session's work as nobody's, and send a
+// wake-up; false where it has no reason to.
+func (s *Service) NextWake(ctx context.Context, m session.Meta) (time.Time, bool, error) {
+	now := s.Clock.Now()
+	since, ok := s.idleSince(m, now)
+	if !ok {
+		return time.Time{}, false, nil
+	}
+	at := time.UnixMilli(since).Add(s.Times.Orphan)
+	it, err := s.Store.Get(ctx, m.MetaKey())
+	if errors.Is(err, table.ErrNotFound) {
+		return time.Time{}, false, nil
+	}
+	if err != nil {
+		return time.Time{}, false, err
+	}
+	if next := it.Attrs.Int(attrSweepNext); next != 0 && it.Attrs.Int(attrSweepState) == m.Token+m.Seq && next > at.UnixMilli() {
+		at = time.UnixMilli(next)
+	}
+	return at, true, nil
 }
 
 // orphaned says whether work is left that nobody has done anything about for
 // Times.Orphan. Runs that ended and were not settled are such work beside a live
 // claim too; else a live claim's holder looks by itself.
 func (s *Service) orphaned(m session.Meta, now time.Time) bool {
+	since, ok := s.idleSince(m, now)
+	return ok && now.UnixMilli()-since >= s.Times.Orphan.Milliseconds()
+}
+
+// idleSince is since when (ms) nobody has done anything about the work that is left;
+// false where none is, or a live claim's holder looks by itself.
+func (s *Service) idleSince(m session.Meta, now time.Time) (int64, bool) {
 	ended := len(m.Unsettled) > 0 || len(m.Cut()) > 0
 	owned := m.Owned(now, s.Times.Slack)
 	if !m.WorkLeft(now, s.Times.Slack) || owned && !ended {
-		return false
+		return 0, false
 	}
 	since := max(m.Updated, m.ActiveAt)
 	if !owned && !m.Lease.IsZero() {
@@ -60,7 +103,7 @@ func (s *Service) orphaned(m session.Meta, now time.Time) bool {
 	if !ended && !m.Wake.IsZero() && !m.Marked() {
 		since = max(since, m.Wake.UnixMilli())
 	}
-	return now.UnixMilli()-since >= s.Times.Orphan.Milliseconds()
+	return since, true
 }
 
 func (s *Service) wakeOrphan(ctx context.Context, m session.Meta, now time.Time) (bool, error) {
