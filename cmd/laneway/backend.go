@@ -84,7 +84,6 @@ func (b awsBackend) open(ctx context.Context) (*local.Stores, error) {
 	return &local.Stores{
 		Table: dynamo.New(db, dynamo.Config{Prefix: b.Name + "-"}), Queue: sender, Timers: sender, Blobs: blobs,
 		Receive: poller.Run, Shared: true,
-		Close: func() error { wire.GetTransport().CloseIdleConnections(); return nil },
 	}, nil
 }
 
