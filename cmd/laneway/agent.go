@@ -18,6 +18,8 @@ type agentCommand struct {
 	Message     *string `short:"m" placeholder:"TEXT" help:"The message."`
 	MessageFile string  `placeholder:"FILE" help:"Read the message from a UTF-8 file of at most 4 MiB; - is standard input."`
 
+	File []string `short:"f" type:"existingfile" placeholder:"FILE" help:"File to send with the message; may be given several times."`
+
 	Agent      *string `placeholder:"ID" help:"Agent to talk to (default: main)."`
 	SessionKey *string `placeholder:"KEY" help:"Conversation: agent:ID:NAME, or NAME."`
 	SessionID  *string `placeholder:"ID" help:"Conversation, by the id of its transcript."`

@@ -23,6 +23,7 @@ type turn struct {
 	local  bool
 	// verbose, if it was given, is kept in the session before the run.
 	verbose string
+	files   []string // paths of files that go with the message
 	show    *answer
 	spin    *progress
 
@@ -40,7 +41,7 @@ const noLimit = (1<<31 - 1) * time.Millisecond
 func newTurn(a *app, t target, p protocol.AgentParams, c *agentCommand) *turn {
 	stream := a.stdoutTerminal && !c.JSON
 	return &turn{
-		a: a, t: t, params: p, json: c.JSON, local: c.Local, verbose: c.Verbose,
+		a: a, t: t, params: p, json: c.JSON, local: c.Local, verbose: c.Verbose, files: c.File,
 		show:   &answer{out: a.stdout, live: stream},
 		spin:   &progress{a: a, on: a.stderrTerminal && !c.JSON},
 		events: eventQueue{more: make(chan struct{}, 1)},
@@ -71,6 +72,9 @@ func (t *turn) run(ctx context.Context) error {
 	}
 	defer conn.Close()
 	if err := t.keepVerbose(ctx, conn); err != nil {
+		return err
+	}
+	if err := t.attach(ctx, conn); err != nil {
 		return err
 	}
 	accepted := make(chan json.RawMessage, 1)

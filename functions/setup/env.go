@@ -27,10 +27,12 @@ import (
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"laneway/shared/blob/s3"
+	"laneway/shared/clock"
 	"laneway/shared/push/apigw"
 	"laneway/shared/queue"
 	"laneway/shared/queue/sqs"
 	"laneway/shared/table/dynamo"
+	"laneway/shared/upload/s3sign"
 	"laneway/shared/wiring"
 )
 
@@ -187,7 +189,8 @@ func (f *Function) core() (*wiring.Core, error) {
 	if err != nil {
 		return nil, err
 	}
-	blobs, err := s3.New(s3.NewClient(f.AWS), s3.Config{Bucket: f.Env.BlobBucket})
+	bucket := s3.NewClient(f.AWS)
+	blobs, err := s3.New(bucket, s3.Config{Bucket: f.Env.BlobBucket})
 	if err != nil {
 		return nil, err
 	}
@@ -199,6 +202,7 @@ func (f *Function) core() (*wiring.Core, error) {
 		wiring.Ports{
 			Store: dynamo.New(dynamodb.NewFromConfig(f.AWS), dynamo.Config{Prefix: f.Env.TablePrefix}),
 			Queue: sender, Timers: sender, Blobs: blobs, Poster: poster,
+			Uploads: s3sign.New(bucket, f.Env.BlobBucket, clock.System{}),
 		},
 		wiring.Settings{
 			Log: f.Log, Version: Version, Pacing: 250 * time.Millisecond, MaxPayload: 32 << 10,

@@ -45,6 +45,10 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			_, _ = w.Write([]byte("ok\n"))
 			return
 		}
+		if strings.HasPrefix(r.URL.Path, uploadPath) {
+			f.s.uploads.ServeHTTP(w, r)
+			return
+		}
 		if f.s.peers != nil && strings.HasPrefix(r.URL.Path, peerPath) {
 			f.s.peers.ServeHTTP(w, r)
 			return

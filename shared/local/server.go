@@ -34,6 +34,13 @@ type Server struct {
 	wake   queue.Handler
 	ln     net.Listener
 	tokens *token.Store
+
+	uploads *uploads
+}
+
+// httpURL is the address of this process for what is no WebSocket.
+func (s *Server) httpURL() string {
+	return cmp.Or(s.cfg.Advertise, "http://"+s.ln.Addr().String())
 }
 
 // Open opens the stores, ends what a predecessor held, and listens. Nothing is served
@@ -80,11 +87,12 @@ func (s *Server) build() (err error) {
 	s.conns = pushlocal.New(pushlocal.Config{Limit: max(c.Limits.Out, 0)})
 	s.poster = s.conns
 	if s.stores.Shared {
-		s.peers = newPeers(s.conns, cmp.Or(c.Advertise, "http://"+s.ln.Addr().String()), c.Token, c.Clock)
+		s.peers = newPeers(s.conns, s.httpURL(), c.Token, c.Clock)
 		s.poster = s.peers
 	}
+	s.uploads = newUploads(c.Token, s.httpURL, s.stores.Blobs, c.Clock)
 	s.core, err = wiring.Build(
-		wiring.Ports{Store: s.stores.Table, Queue: s.stores.Queue, Timers: s.stores.Timers, Blobs: s.stores.Blobs, Poster: s.poster},
+		wiring.Ports{Store: s.stores.Table, Queue: s.stores.Queue, Timers: s.stores.Timers, Blobs: s.stores.Blobs, Uploads: s.uploads, Poster: s.poster},
 		wiring.Settings{
 			Times: c.Times, Clock: c.Clock, Log: c.Log, Pacing: c.Limits.Pacing, MaxFrame: c.Limits.Out, MaxPayload: c.Limits.Message,
 			ConnLife: connLife(c.Limits), Version: c.Version,

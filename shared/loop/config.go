@@ -12,6 +12,7 @@ package loop
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"time"
@@ -63,6 +64,11 @@ type Ends interface {
 	Late(ctx context.Context, st run.Status, unsent []stream.Unsent) error
 }
 
+// Files gives the files of a message as a model sees them.
+type Files interface {
+	Blocks(ctx context.Context, attachments json.RawMessage) ([]model.Block, error)
+}
+
 // Config of a Runner. Fields without a note are required.
 type Config struct {
 	Store  table.Store
@@ -74,6 +80,7 @@ type Config struct {
 	Agents Agents
 	Ends   Ends
 
+	Files  Files        // nil: files of messages are left out
 	Clock  clock.Clock  // nil: the machine's
 	NewID  id.Source    // nil: UUIDs
 	Logger *slog.Logger // nil: the default logger

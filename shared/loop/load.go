@@ -58,7 +58,7 @@ func (a *attempt) load(ctx context.Context) error {
 	if err := forgive(a.restore()); err != nil {
 		return err
 	}
-	a.addUser()
+	a.addUser(ctx)
 	return a.open(ctx)
 }
 
@@ -103,13 +103,13 @@ func (a *attempt) otherTranscript(ctx context.Context, sid string) error {
 
 // addUser puts the message behind the past, once: it becomes the row
 // "<runId>:user" with the first commit.
-func (a *attempt) addUser() {
+func (a *attempt) addUser(ctx context.Context) {
 	if a.st.UserSeq != 0 {
 		return
 	}
 	e := transcript.Entry{
 		ID: a.r.NewID(), Type: transcript.Message, RunID: a.st.RunID, At: a.st.AcceptedAt, Key: a.st.RunID + ":user",
-		Role: model.User, Content: []model.Block{{Type: model.Text, Text: a.st.Input.Message}},
+		Role: model.User, Content: a.content(ctx, a.st.Input),
 	}
 	a.add(e)
 }

@@ -64,7 +64,7 @@ func (a *attempt) deliverSome(ctx context.Context, mail []lane.Mail) error {
 		took = append(took, st)
 		a.add(transcript.Entry{
 			ID: a.r.NewID(), Type: transcript.Message, RunID: st.RunID, At: st.AcceptedAt, Key: st.RunID + ":user",
-			Role: model.User, Content: []model.Block{{Type: model.Text, Text: st.Input.Message}},
+			Role: model.User, Content: a.content(ctx, st.Input),
 		})
 		c.tx.Ops = append(c.tx.Ops,
 			table.Op{Kind: table.Delete, Key: a.ref.MailKey(msg.Seq), If: table.Exists()},

@@ -68,6 +68,7 @@ func behind(m session.Meta) []session.Pending {
 // still waits.
 func (a *attempt) take(ctx context.Context, taken []session.Pending) error {
 	texts := []string{a.st.Input.Message}
+	var files []model.Block
 	c := change{}
 	var conds []table.Cond
 	var runs []string
@@ -78,6 +79,9 @@ func (a *attempt) take(ctx context.Context, taken []session.Pending) error {
 			return err
 		}
 		texts, runs, statuses = append(texts, st.Input.Message), append(runs, p.Run), append(statuses, st)
+		if len(st.Input.Attachments) > 0 {
+			files = append(files, a.content(ctx, run.Input{Attachments: st.Input.Attachments})...)
+		}
 		runs = append(runs, st.Input.Overflow.Runs...)
 		member := table.P(session.AttrPending, session.PendingMember(p.Seq))
 		conds = append(conds, table.Equal(member, p.Value()))
@@ -93,10 +97,10 @@ func (a *attempt) take(ctx context.Context, taken []session.Pending) error {
 	}
 	c.tx.If = table.All(conds...)
 	c.tx.Add = []table.AddOp{{Path: table.P(session.AttrPendingN), N: -int64(len(taken))}}
-	alone, before := a.setUserText(combined(texts)), len(a.chk.Took)
+	alone, before := a.setUserText(combined(texts), files), len(a.chk.Took)
 	a.chk.Took = append(a.chk.Took, runs...)
 	if err := a.commit(ctx, c); err != nil {
-		a.setUserText(alone)
+		a.setUser(alone)
 		a.chk.Took = a.chk.Took[:before]
 		return err
 	}
@@ -104,14 +108,21 @@ func (a *attempt) take(ctx context.Context, taken []session.Pending) error {
 	return nil
 }
 
-// setUserText changes the text of the message that is not stored yet, and gives the
-// one that it had.
-func (a *attempt) setUserText(text string) (before string) {
-	waiting, seen := &a.unsaved[len(a.unsaved)-1], &a.rows[len(a.rows)-1]
-	before = waiting.Text()
-	waiting.Content = []model.Block{{Type: model.Text, Text: text}}
-	seen.Content = waiting.Content
+// setUserText gives the message that is not stored yet another text and more files,
+// and returns the content that it had.
+func (a *attempt) setUserText(text string, files []model.Block) (before []model.Block) {
+	before = a.unsaved[len(a.unsaved)-1].Content
+	own := before
+	if len(own) > 0 && own[0].Type == model.Text && own[0].Text == a.st.Input.Message {
+		own = own[1:]
+	}
+	content := append([]model.Block{{Type: model.Text, Text: text}}, own...)
+	a.setUser(append(content, files...))
 	return before
+}
+
+func (a *attempt) setUser(content []model.Block) {
+	a.unsaved[len(a.unsaved)-1].Content, a.rows[len(a.rows)-1].Content = content, content
 }
 
 // combined is the prompt of several messages that waited.

@@ -49,7 +49,7 @@ func (g *Gateway) agent(ctx context.Context, r *Request) error {
 		}
 		p.Message = text
 	}
-	files, err := attached(p.Attachments)
+	files, err := g.attached(ctx, r, p.Attachments)
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package rpc
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"time"
 
@@ -62,7 +61,7 @@ func (g *Gateway) send(ctx context.Context, r *Request, p *protocol.ChatSendPara
 			return err
 		}
 	}
-	st, err := g.chatRun(r, ref, agent, hash, p)
+	st, err := g.chatRun(ctx, r, ref, agent, hash, p)
 	if err != nil {
 		return err
 	}
@@ -81,8 +80,8 @@ func (g *Gateway) send(ctx context.Context, r *Request, p *protocol.ChatSendPara
 const methodChat = "chat.send"
 
 // chatRun is the record of a run for a chat message.
-func (g *Gateway) chatRun(r *Request, ref session.Ref, agent, hash string, p *protocol.ChatSendParams) (run.Status, error) {
-	files, err := attached(p.Attachments)
+func (g *Gateway) chatRun(ctx context.Context, r *Request, ref session.Ref, agent, hash string, p *protocol.ChatSendParams) (run.Status, error) {
+	files, err := g.attached(ctx, r, p.Attachments)
 	w := r.waiter(run.WaitNone)
 	return run.Status{
 		Ref: run.RefOf(ref.Tenant, p.IdempotencyKey), RunID: p.IdempotencyKey, SessionKey: ref.Key, AgentID: agent,
@@ -92,14 +91,6 @@ func (g *Gateway) chatRun(r *Request, ref session.Ref, agent, hash string, p *pr
 			SessionID: p.SessionID,
 		},
 	}, err
-}
-
-// attached is a message's files as the run's record has them.
-func attached(list []protocol.Attachment) (json.RawMessage, error) {
-	if len(list) == 0 {
-		return nil, nil
-	}
-	return protocol.Marshal(list)
 }
 
 // mayDeliver refuses replies to a channel that the session's policy denies.

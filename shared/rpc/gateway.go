@@ -30,6 +30,7 @@ import (
 	"laneway/shared/table"
 	"laneway/shared/token"
 	"laneway/shared/transcript"
+	"laneway/shared/upload"
 )
 
 // Auth finds what a credential grants; token.ErrUnknown where nothing.
@@ -60,6 +61,7 @@ type Config struct {
 	Log         *transcript.Log
 	Auth        Auth
 	Directory   Directory
+	Files       *upload.Service // nil: files of messages are refused
 
 	Clock        clock.Clock   // nil: the machine's
 	NewID        id.Source     // nil: UUIDs

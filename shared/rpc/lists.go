@@ -8,13 +8,17 @@ import (
 )
 
 func (g *Gateway) listMethods() map[string]handler {
-	return map[string]handler{
+	methods := map[string]handler{
 		"agents.list":          g.agentsList,
 		"models.list":          g.modelsList,
 		"commands.list":        g.commandsList,
 		"question.list":        nothing(protocol.NoQuestions),
 		"plugin.approval.list": nothing(protocol.NoApprovals),
 	}
+	if g.Files != nil && g.Files.Signer != nil {
+		methods["uploads.create"] = g.uploadsCreate
+	}
+	return methods
 }
 
 // nothing answers a list that is always empty here; clients ask for it at start.

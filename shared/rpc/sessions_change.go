@@ -274,7 +274,7 @@ func (g *Gateway) sessionsCreate(ctx context.Context, r *Request) error {
 		return r.Reply(out)
 	}
 	out.RunID, started = orElse(p.IdempotencyKey, g.NewID()), true
-	st, err := g.chatRun(r, ref, agent, hash, &protocol.ChatSendParams{
+	st, err := g.chatRun(ctx, r, ref, agent, hash, &protocol.ChatSendParams{
 		Message: text, IdempotencyKey: out.RunID, TimeoutMs: p.TimeoutMs, Attachments: p.Attachments,
 	})
 	if err != nil {

@@ -37,7 +37,7 @@ type Ports struct {
 	Blobs  blob.Store
 	// Uploads signs the addresses of uploads; nil: files come in frames only.
 	Uploads upload.Signer
-	Poster push.Poster
+	Poster  push.Poster
 }
 
 // Settings hold for all services. Zero values are the defaults of each.
