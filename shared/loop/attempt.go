@@ -185,14 +185,17 @@ func (a *attempt) turn(ctx context.Context) error {
 	}
 }
 
-// ready is asked before each step: is the claim fresh, and is enough of the
-// invocation left (R1)?
+// ready is asked before each step: is the claim fresh, is the run's time not over, and
+// is enough of the invocation left (R1)?
 func (a *attempt) ready(ctx context.Context) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
 	if err := a.h.Fresh(); err != nil {
 		return err
+	}
+	if end := a.endOfRun(); !end.IsZero() && !a.r.Clock.Now().Before(end) {
+		return errRunTimeout // it ended while nobody was at it
 	}
 	if !a.deadline.IsZero() && a.deadline.Sub(a.r.Clock.Now()) < a.r.StepNeed {
 		return errNoTime

@@ -35,7 +35,11 @@ func (a *attempt) end(ctx, wctx context.Context, err error) error {
 		a.out.Stop() // not a word more (F4)
 		return nil
 	case errors.As(err, &sleep):
-		return a.checkpoint(last, err, sleep.until)
+		until := sleep.until
+		if end := a.endOfRun(); !end.IsZero() && end.Before(until) {
+			until = end
+		}
+		return a.checkpoint(last, err, until)
 	case errors.Is(err, claim.ErrLapsed), errors.Is(err, errShutdown), errors.Is(err, errNoTime), errors.Is(err, errCut):
 		return a.checkpoint(last, err, time.Time{})
 	case errors.As(err, &stop):
@@ -123,9 +127,6 @@ func (a *attempt) leave(ctx context.Context, until time.Time) error {
 		Set:     []table.SetOp{{Path: table.P(session.AttrStalled), Value: int64(0)}},
 	}
 	if !until.IsZero() {
-		if end := a.endOfRun(); !end.IsZero() && end.Before(until) {
-			until = end
-		}
 		tx.Set = append(tx.Set, table.SetOp{Path: table.P(session.AttrWake), Value: until.UnixMilli()})
 		a.h.Working(session.Work{Kind: session.WorkRetry, Limit: until.Sub(a.r.Clock.Now())}) // until the next claim
 		tx.If = a.unmarked()
