@@ -155,7 +155,7 @@ func (a *attempt) settle(ctx context.Context) error {
 	}
 	// The rows of a run that was one commit say already when they may go.
 	if a.commits > 1 {
-		if err := run.Expire(ctx, a.r.Store, a.st.Ref, a.r.Clock.Now().Add(run.Keep)); err != nil {
+		if err := run.Expire(ctx, claim.Sure(a.r.Store, a.r.Clock, a.r.Claims.Times.Retry), a.st.Ref, a.r.Clock.Now().Add(run.Keep)); err != nil {
 			return err
 		}
 	}
