@@ -81,6 +81,9 @@ func RunOf(owner string) string {
 
 const commandPrefix = "cmd:"
 
+// Revoked owns a claim that was taken from its holder, until the lease is over.
+const Revoked = commandPrefix + "revoked"
+
 // Start takes the claim for a pending run, which becomes the active one (C1). A
 // claim that cannot be had is a *TakenError.
 func (s *Service) Start(ctx context.Context, m session.Meta, p session.Pending) (*Holder, error) {

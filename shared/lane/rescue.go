@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"laneway/shared/claim"
 	"laneway/shared/session"
 	"laneway/shared/table"
 )
@@ -39,9 +40,12 @@ func (s *Service) Revoke(ctx context.Context, m session.Meta) (bool, error) {
 		Kind: table.Update, Key: m.MetaKey(),
 		If:  table.All(unmoved(m), table.Equal(table.P(session.AttrOwner), m.Owner)),
 		Add: []table.AddOp{{Path: table.P(session.AttrToken), N: 1}},
-		// With an id of its own, no write of the holder's that got no answer is taken for
-		// this one.
-		Set: []table.SetOp{{Path: table.P(session.AttrWrite), Value: wid}},
+		Set: []table.SetOp{
+			{Path: table.P(session.AttrOwner), Value: claim.Revoked},
+			// With an id of its own, no write of the holder's that got no answer is taken for
+			// this one.
+			{Path: table.P(session.AttrWrite), Value: wid},
+		},
 	})
 	if ce, refused := table.Failed(err); refused {
 		if now := session.DecodeMeta(m.Ref, ce.Found); !ce.Ambiguous || now.WriteID != wid {
