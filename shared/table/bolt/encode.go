@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 
 	"laneway/shared/table"
@@ -37,7 +36,13 @@ func encode(a table.Attrs) []byte {
 
 func appendMembers(b []byte, m map[string]any) []byte {
 	b = binary.AppendUvarint(b, uint64(len(m)))
-	for _, name := range slices.Sorted(maps.Keys(m)) {
+	var few [32]string // most items have fewer, and their names stay on the stack
+	names := few[:0]
+	for name := range m {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
 		b = appendString(b, name)
 		b = appendValue(b, m[name])
 	}
@@ -153,7 +158,7 @@ func (d *decoder) members(depth int) map[string]any {
 	}
 	m := make(map[string]any, min(n, 1024))
 	for range n {
-		name := string(d.bytes())
+		name := known.get(d.bytes())
 		m[name] = d.value(depth)
 		if d.err != nil {
 			return nil

@@ -69,7 +69,16 @@ var (
 	expiryBucket = []byte("expiry")
 )
 
-func itemBucket(table string) []byte         { return []byte("items/" + table) }
+// itemBuckets are the names of the buckets by table; it is never changed.
+var itemBuckets = func() map[string][]byte {
+	m := make(map[string][]byte)
+	for _, d := range table.Definitions() {
+		m[d.Name] = []byte("items/" + d.Name)
+	}
+	return m
+}()
+
+func itemBucket(table string) []byte         { return itemBuckets[table] }
 func indexBucket(table, index string) []byte { return []byte("index/" + table + "/" + index) }
 
 // Open opens or makes the file, takes its lock and starts the committer. Close ends
