@@ -1,0 +1,94 @@
+package fault
+
+import (
+	"slices"
+	"time"
+)
+
+// Profile is what a scenario is made of. Numbers of faults are the most that there may
+// be; how many there are is the seed's.
+type Profile struct {
+	Name     string
+	Sessions int
+	Runners  int
+	Messages int // calls that begin a run
+	// Modes are the ways in which messages come: agent (a run of its own right), one of
+	// the queue modes, or cron (agent, in another lane).
+	Modes []string
+	Plans []string // of turns, see brain.go
+	Waits int      // agent.wait calls
+	Stops int      // chat.abort calls, of a run or a session
+	// Others are commands that take the claim, repeats of a key, conflicts.
+	Commands, Repeats, Conflicts int
+
+	Kills, Freezes, Stores, Queues, Posts int
+	// Visibility is how long a failed message, or one of a dead receiver, stays hidden;
+	// less than 0: for ever.
+	Visibility []time.Duration
+	Invocation time.Duration // of a runner; 0: no limit
+	Skew       time.Duration // of clocks
+	// Eager lets time pass only where nothing else can happen. Then nobody but the
+	// watchdog may be late, and without faults it must never be needed.
+	Eager bool
+	Spread time.Duration // over which the calls come
+}
+
+func (p *Profile) stepNeed() time.Duration {
+	if p.Invocation > 0 {
+		return p.Invocation / 4
+	}
+	return 30 * time.Second
+}
+
+func (p *Profile) faultless() bool { return p.Kills+p.Freezes+p.Stores+p.Queues+p.Posts == 0 }
+
+const never = -time.Second
+
+var (
+	soon   = []time.Duration{2 * time.Second, 30 * time.Second}
+	seldom = []time.Duration{2 * time.Second, 30 * time.Second, 10 * time.Minute, never}
+
+	modesAll = []string{"agent", "agent", "steer", "followup", "collect", "interrupt", "cron"}
+	plansAll = []string{"", "U", "R", "I", "B", "UU", "UIR", "Q", "E", "S", "L", "UL", "BU", "F", "UE"}
+)
+
+// profiles are chosen by the seed, each as often as the others.
+var profiles = []Profile{
+	{Name: "calm", Sessions: 2, Runners: 3, Messages: 6, Modes: modesAll, Plans: plansAll, Waits: 3, Stops: 2, Commands: 2, Repeats: 2, Conflicts: 1, Eager: true, Visibility: soon, Spread: 12 * time.Second},
+	{Name: "calm-stop", Sessions: 1, Runners: 3, Messages: 6, Modes: modesAll, Plans: []string{"", "U", "S", "L", "Z", "UZ", "SU"}, Waits: 2, Stops: 4, Eager: true, Visibility: soon, Spread: 10 * time.Second},
+	{Name: "crash", Sessions: 1, Runners: 3, Messages: 4, Modes: modesAll, Plans: plansAll, Waits: 2, Stops: 1, Repeats: 1, Kills: 4, Visibility: seldom, Spread: 10 * time.Second},
+	{Name: "tools", Sessions: 1, Runners: 2, Messages: 3, Modes: []string{"agent", "steer", "followup"}, Plans: []string{"U", "B", "UU", "Q", "BUI", "L", "UL"}, Waits: 1, Kills: 3, Freezes: 1, Visibility: seldom, Spread: 6 * time.Second},
+	{Name: "freeze", Sessions: 1, Runners: 3, Messages: 4, Modes: modesAll, Plans: plansAll, Waits: 2, Stops: 1, Commands: 1, Freezes: 3, Kills: 1, Visibility: seldom, Skew: 2 * time.Second, Spread: 10 * time.Second},
+	{Name: "store", Sessions: 2, Runners: 3, Messages: 5, Modes: modesAll, Plans: plansAll, Waits: 2, Stops: 2, Commands: 1, Repeats: 1, Stores: 14, Visibility: soon, Spread: 8 * time.Second},
+	{Name: "queue", Sessions: 2, Runners: 3, Messages: 5, Modes: modesAll, Plans: plansAll, Waits: 3, Stops: 1, Repeats: 1, Queues: 10, Kills: 1, Visibility: seldom, Spread: 8 * time.Second},
+	{Name: "posts", Sessions: 1, Runners: 2, Messages: 4, Modes: modesAll, Plans: []string{"", "U", "S", "SS", "B"}, Waits: 3, Posts: 12, Kills: 1, Visibility: soon, Spread: 8 * time.Second},
+	{Name: "steer", Sessions: 1, Runners: 3, Messages: 5, Modes: []string{"agent", "steer", "steer", "steer", "interrupt"}, Plans: []string{"", "U", "B", "S", "Q", "F", "UU"}, Waits: 2, Stops: 2, Kills: 2, Freezes: 1, Stores: 4, Visibility: seldom, Spread: 5 * time.Second},
+	{Name: "stop", Sessions: 1, Runners: 3, Messages: 5, Modes: modesAll, Plans: []string{"", "U", "S", "L", "Z", "B"}, Waits: 2, Stops: 4, Commands: 1, Kills: 2, Stores: 3, Queues: 2, Visibility: seldom, Spread: 8 * time.Second},
+	{Name: "waits", Sessions: 1, Runners: 2, Messages: 3, Modes: []string{"agent", "followup", "steer"}, Plans: []string{"", "U", "S", "F"}, Waits: 6, Repeats: 2, Kills: 3, Freezes: 1, Stores: 3, Queues: 3, Posts: 3, Visibility: soon, Spread: 12 * time.Second},
+	{Name: "lanes", Sessions: 2, Runners: 2, Messages: 6, Modes: []string{"agent", "cron", "cron", "followup"}, Plans: []string{"", "U", "R", "E"}, Stops: 1, Kills: 2, Queues: 4, Visibility: seldom, Spread: 6 * time.Second},
+	{Name: "short", Sessions: 1, Runners: 3, Messages: 3, Modes: []string{"agent", "steer", "followup"}, Plans: []string{"U", "UUU", "BU", "LS", "SSS", "EU"}, Waits: 1, Stops: 1, Kills: 2, Invocation: 12 * time.Second, Visibility: soon, Spread: 10 * time.Second},
+	{Name: "sleep", Sessions: 1, Runners: 2, Messages: 3, Modes: []string{"agent", "followup", "steer", "interrupt"}, Plans: []string{"Z", "UZ", "U"}, Stops: 2, Waits: 1, Kills: 2, Queues: 3, Visibility: seldom, Spread: 20 * time.Second},
+	{Name: "poison", Sessions: 1, Runners: 2, Messages: 3, Modes: []string{"agent", "followup"}, Plans: []string{"K", "UK", "U", ""}, Waits: 1, Visibility: soon, Spread: 5 * time.Second},
+	{Name: "all", Sessions: 2, Runners: 4, Messages: 7, Modes: modesAll, Plans: append([]string{"Z", "K"}, plansAll...), Waits: 3, Stops: 2, Commands: 1, Repeats: 2, Conflicts: 1, Kills: 3, Freezes: 2, Stores: 6, Queues: 4, Posts: 4, Visibility: seldom, Skew: time.Second, Spread: 15 * time.Second},
+}
+
+// ProfileNames lists the profiles.
+func ProfileNames() []string {
+	var out []string
+	for _, p := range profiles {
+		out = append(out, p.Name)
+	}
+	return out
+}
+
+func profileOf(c Config) Profile {
+	if i := slices.IndexFunc(profiles, func(p Profile) bool { return p.Name == c.Profile }); i >= 0 {
+		return profiles[i]
+	}
+	return profiles[c.Seed%uint64(len(profiles))]
+}
+
+// budget is what may still go wrong.
+type budget struct{ kills, freezes, stores, queues, posts int }
+
+func (b budget) spent() bool { return b == budget{} }
