@@ -134,7 +134,7 @@ type sweeper struct {
 	err    error
 }
 
-func (s *sweeper) Sweep(context.Context) (lane.Swept, error) {
+func (s *sweeper) Sweep(context.Context, time.Duration) (lane.Swept, error) {
 	s.swept++
 	return lane.Swept{Active: s.active}, s.err
 }

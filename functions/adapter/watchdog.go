@@ -13,18 +13,19 @@ import (
 	"laneway/shared/lane"
 )
 
-// Sweeper looks at sessions with unfinished work. *lane.Service is one.
+// Sweeper looks at sessions with unfinished work. *diag.Service is one. late is how
+// much later than planned a look comes.
 type Sweeper interface {
-	Sweep(ctx context.Context) (lane.Swept, error)
+	Sweep(ctx context.Context, late time.Duration) (lane.Swept, error)
 }
 
-// Watchdog sweeps when its rule fires, and while anything is active twice more in
+// Watchdog looks when its rule fires, and while anything is active twice more in
 // the minute, so that a dead runner is found within 20 s (R3).
 type Watchdog struct {
 	Lanes Sweeper
 	Clock clock.Clock
 	Log   *slog.Logger
-	// Pause between two looks; zero: 20 s.
+	// Pause from the begin of a look to that of the next; zero: 20 s.
 	Pause time.Duration
 }
 
@@ -43,8 +44,10 @@ func (w *Watchdog) Handle(ctx context.Context, ev events.EventBridgeEvent) error
 	if pause == 0 {
 		pause = 20 * time.Second
 	}
+	var late time.Duration
 	for n := range looks {
-		got, err := w.Lanes.Sweep(ctx)
+		began := w.Clock.Now()
+		got, err := w.Lanes.Sweep(ctx, late)
 		if err != nil {
 			return err
 		}
@@ -54,9 +57,13 @@ func (w *Watchdog) Handle(ctx context.Context, ev events.EventBridgeEvent) error
 		if got.Active == 0 || n == looks-1 {
 			return nil
 		}
-		if clock.Sleep(ctx, w.Clock, pause) != nil {
+		ended := w.Clock.Now()
+		rest := max(pause-ended.Sub(began), 0)
+		if clock.Sleep(ctx, w.Clock, rest) != nil {
 			return nil // the next minute looks again
 		}
+		// Wall time: the monotonic clock stands still while a function is frozen.
+		late = w.Clock.Now().Round(0).Sub(ended.Round(0)) - rest
 	}
 	return nil
 }

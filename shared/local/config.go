@@ -19,6 +19,7 @@ import (
 	"laneway/shared/agent"
 	"laneway/shared/claim"
 	"laneway/shared/clock"
+	"laneway/shared/diag"
 	"laneway/shared/loop"
 	"laneway/shared/model"
 	"laneway/shared/model/retry"
@@ -86,7 +87,9 @@ type Config struct {
 	Lanes    []queue.Def   // nil: queue.Definitions
 	Function time.Duration // how long an invocation may last, as on AWS; 0: for ever
 	Retry    retry.Config
-	NoSync   bool // for tests: no durability
+	// Diagnostics say when a session that does not move is noticed.
+	Diagnostics diag.Thresholds
+	NoSync      bool // for tests: no durability
 	// Runner wraps the runner; for tests.
 	Runner func(*loop.Runner) *loop.Runner
 }

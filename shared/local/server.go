@@ -14,6 +14,7 @@ import (
 
 	"laneway/functions/adapter"
 	"laneway/shared/agent"
+	"laneway/shared/diag"
 	"laneway/shared/push"
 	pushlocal "laneway/shared/push/local"
 	"laneway/shared/queue"
@@ -26,6 +27,7 @@ import (
 type Server struct {
 	cfg    Config
 	core   *wiring.Core
+	watch  *diag.Service
 	stores *Stores
 	conns  *pushlocal.Registry
 	poster push.Poster // conns, or peers
@@ -95,9 +97,12 @@ func (s *Server) build() (err error) {
 		wiring.Ports{Store: s.stores.Table, Queue: s.stores.Queue, Timers: s.stores.Timers, Blobs: s.stores.Blobs, Uploads: s.uploads, Poster: s.poster},
 		wiring.Settings{
 			Times: c.Times, Clock: c.Clock, Log: c.Log, Pacing: c.Limits.Pacing, MaxFrame: c.Limits.Out, MaxPayload: c.Limits.Message,
-			ConnLife: connLife(c.Limits), Version: c.Version,
+			ConnLife: connLife(c.Limits), Version: c.Version, Diagnostics: c.Diagnostics,
 		})
 	if err != nil {
+		return err
+	}
+	if s.watch, err = s.core.Watch(c.Lanes, nil); err != nil {
 		return err
 	}
 	agents := c.Agents

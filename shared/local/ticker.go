@@ -11,18 +11,20 @@ import (
 // cleanEvery is how often what has expired is removed.
 const cleanEvery = 10 * time.Minute
 
-// tick does on one machine what schedules do on AWS: the sweep of A2 and the
-// cleaning of what has expired.
+// tick does on one machine what schedules do on AWS: the look at sessions with work
+// left (A2), and the cleaning of what has expired.
 func (s *Server) tick(ctx context.Context) {
 	sweep, clean := s.cfg.Clock.After(s.cfg.Times.Orphan), s.cfg.Clock.After(cleanEvery)
+	armed := s.wall()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-sweep:
-			if err := s.sweep(ctx); err != nil && ctx.Err() == nil {
+			if err := s.sweep(ctx, s.wall().Sub(armed)-s.cfg.Times.Orphan); err != nil && ctx.Err() == nil {
 				s.cfg.Log.Error("sweep failed", "err", err)
 			}
+			armed = s.wall()
 			sweep = s.cfg.Clock.After(s.cfg.Times.Orphan)
 		case <-clean:
 			if s.stores.Clean != nil {
@@ -35,8 +37,14 @@ func (s *Server) tick(ctx context.Context) {
 	}
 }
 
-// sweep looks for work that nobody does, unless another process has just done so.
-func (s *Server) sweep(ctx context.Context) error {
+// wall is the time without its monotonic reading, which stands still while the
+// machine sleeps.
+func (s *Server) wall() time.Time { return s.cfg.Clock.Now().Round(0) }
+
+// sweep looks at sessions with work left, unless another process has just done so.
+// late is how much later than planned it comes: a machine that was asleep must not
+// take its own absence for that of the runs.
+func (s *Server) sweep(ctx context.Context, late time.Duration) error {
 	if s.stores.Shared {
 		// A little less than the interval, so that a process alone sweeps at each of
 		// its own ticks.
@@ -45,7 +53,7 @@ func (s *Server) sweep(ctx context.Context) error {
 			return err
 		}
 	}
-	_, err := s.core.Lanes.Sweep(ctx)
+	_, err := s.watch.Sweep(ctx, late)
 	return err
 }
 

@@ -19,6 +19,7 @@ import (
 
 	"laneway/shared/claim"
 	"laneway/shared/clock"
+	"laneway/shared/connection"
 	"laneway/shared/id"
 	"laneway/shared/lane"
 	"laneway/shared/protocol"
@@ -32,6 +33,7 @@ import (
 // Connections is what notify needs of a connection's record.
 type Connections interface {
 	Close(ctx context.Context, connectionID string) error
+	Subscribers(ctx context.Context, tenant, sessionKey string) ([]connection.Subscriber, error)
 }
 
 // Config of a Service. Fields without a note are required.
@@ -87,6 +89,7 @@ const (
 	timerWait      = "wait"      // look at a waiter's deadline
 	timerChallenge = "challenge" // greet a new connection
 	timerPost      = "post"      // send what could not be sent
+	timerTell      = "tell"      // send to a tenant's operators
 )
 
 type timer struct {
@@ -130,6 +133,8 @@ func (s *Service) HandleTimer(ctx context.Context, body []byte) error {
 		return s.challenge(ctx, t)
 	case timerPost:
 		return s.late(ctx, t)
+	case timerTell:
+		return s.tell(ctx, t)
 	}
 	return fmt.Errorf("timer: unknown kind %q", t.Kind)
 }

@@ -14,6 +14,7 @@ import (
 	"laneway/shared/claim"
 	"laneway/shared/clock"
 	"laneway/shared/connection"
+	"laneway/shared/diag"
 	"laneway/shared/id"
 	"laneway/shared/lane"
 	"laneway/shared/loop"
@@ -54,6 +55,7 @@ type Settings struct {
 	BusyWait     time.Duration // how long a command waits for a session
 	CacheBytes   int           // of transcripts that a warm process keeps; 0: 16 MB; -1: none
 	Version      string
+	Diagnostics  diag.Thresholds
 }
 
 // Core is what every function needs.
@@ -122,6 +124,15 @@ func (c *Core) Gateway(auth rpc.Auth, dir rpc.Directory) (*rpc.Gateway, error) {
 		Store: c.Store, Connections: c.Connections, Lanes: c.Lanes, Claims: c.Claims, Notify: c.Notify, Log: c.Transcripts, Files: c.Files,
 		Auth: auth, Directory: dir, Clock: c.Clock, NewID: c.NewID, Logger: c.Log, Version: c.Version,
 		MaxPayload: c.MaxPayload, MaxReply: c.MaxFrame, TickInterval: c.TickInterval, BusyWait: c.BusyWait,
+	})
+}
+
+// Watch makes the service behind the watchdog. caps are the lanes as they are served,
+// nil: queue.Definitions; metrics may be nil.
+func (c *Core) Watch(caps []queue.Def, metrics diag.Metrics) (*diag.Service, error) {
+	return diag.New(diag.Config{
+		Store: c.Store, Lanes: c.Lanes, Thresholds: c.Diagnostics, Times: c.Times, Caps: caps,
+		Operators: c.Notify, Metrics: metrics, Clock: c.Clock, NewID: c.NewID, Log: c.Log,
 	})
 }
 
