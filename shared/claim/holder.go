@@ -28,6 +28,7 @@ type Holder struct {
 	mu      sync.Mutex
 	meta    session.Meta // as last seen or written
 	renewed time.Time    // when the last successful renewal or commit was begun
+	gone    error        // why the claim is no longer held; also behind the end of ctx
 	unsure  []string     // ids of later writes that got no answer: at most one of them was applied
 	nested  int          // further holds of this owner
 	wake    func(session.Meta)
@@ -88,15 +89,38 @@ func (h *Holder) Fresh() error {
 	if err := context.Cause(h.ctx); err != nil {
 		return err
 	}
+	if h.old() {
+		return ErrLapsed
+	}
+	return nil
+}
+
+// Trusted says whether what was begun may still be told: the claim is not lost and
+// its lease not too old, also where the context that it was taken under has ended.
+func (h *Holder) Trusted() bool {
+	h.mu.Lock()
+	gone := h.gone
+	h.mu.Unlock()
+	return gone == nil && !h.old()
+}
+
+// over ends the holder's context and remembers why the claim is not held any more.
+func (h *Holder) over(why error) {
+	h.mu.Lock()
+	if h.gone == nil {
+		h.gone = why
+	}
+	h.mu.Unlock()
+	h.lose(why)
+}
+
+func (h *Holder) old() bool {
 	h.mu.Lock()
 	renewed := h.renewed
 	h.mu.Unlock()
 	now := h.svc.Clock.Now()
 	mono, wall := now.Sub(renewed), now.Round(0).Sub(renewed.Round(0))
-	if max(mono, wall) > h.svc.Times.Trust {
-		return ErrLapsed
-	}
-	return nil
+	return max(mono, wall) > h.svc.Times.Trust
 }
 
 // Tx is what a holder writes: changes of the hot item and further ops, all or
@@ -162,7 +186,7 @@ func (h *Holder) Release(ctx context.Context) error {
 // Close ends the holder's goroutine without writing; the lease runs out by itself
 // unless a Commit released the claim. It may be called more than once.
 func (h *Holder) Close() {
-	h.lose(ErrReleased)
+	h.over(ErrReleased)
 	<-h.done
 }
 
@@ -242,7 +266,7 @@ func (h *Holder) stale() {
 	if h.ctx.Err() == nil {
 		h.svc.Log.Warn("claim lost", "session", h.ref.Hash(), "token", h.token, "counter", "stale_writer")
 	}
-	h.lose(ErrStale)
+	h.over(ErrStale)
 }
 
 func (h *Holder) commit(ctx context.Context, tx Tx) error {
@@ -269,7 +293,7 @@ func (h *Holder) commit(ctx context.Context, tx Tx) error {
 			h.saw(m)
 			return h.commit(ctx, tx)
 		case lost:
-			h.lose(ErrReleased) // that earlier write was the release
+			h.over(ErrReleased) // that earlier write was the release
 			return ErrReleased
 		case !mine:
 			h.stale()
@@ -286,7 +310,7 @@ func (h *Holder) commit(ctx context.Context, tx Tx) error {
 	}
 	h.wrote(tx, wid, began, res.New)
 	if tx.Release {
-		h.lose(ErrReleased)
+		h.over(ErrReleased)
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"laneway/shared/claim"
 	"laneway/shared/clock/clocktest"
+	"laneway/shared/lane/lanetest"
 	"laneway/shared/table"
 	"laneway/shared/table/faulty"
 	"laneway/shared/table/tabletest"
@@ -63,4 +64,27 @@ func TestC6_PatienceHasAnEnd(t *testing.T) {
 	if err := claim.Retry(ctx, c, time.Hour, func() error { return table.ErrConflict }); !errors.Is(err, table.ErrConflict) || !errors.Is(err, context.Canceled) {
 		t.Errorf("of a context that ended: %v", err)
 	}
+}
+
+func TestC3_WhatWasBegunIsToldBehindTheEndOfItsContext(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, w *lanetest.World) {
+		w.Accept("r1")
+		ctx, cancel := context.WithCancel(t.Context())
+		m := w.Meta()
+		h, err := w.Claims.Start(ctx, m, m.Pending[0])
+		must(t, err)
+		cancel()
+		if h.Fresh() == nil || !h.Trusted() {
+			t.Errorf("fresh: %v, trusted: %v", h.Fresh(), h.Trusted())
+		}
+		w.Clock.Advance(w.Times.Trust + time.Millisecond)
+		if h.Trusted() {
+			t.Error("trusted though its lease is old")
+		}
+		must(t, h.Release(t.Context()))
+		if h.Trusted() {
+			t.Error("trusted though it was released")
+		}
+	})
 }

@@ -162,8 +162,8 @@ func (a *attempt) open(ctx context.Context) error {
 }
 
 // mayPost says whether this attempt may still tell clients anything (C3): while its
-// claim is fresh, and after its terminal, which it alone committed.
-func (a *attempt) mayPost() bool { return a.ended.Load() || a.h.Fresh() == nil }
+// claim is to be trusted, and after its terminal, which it alone committed.
+func (a *attempt) mayPost() bool { return a.ended.Load() || a.h.Trusted() }
 
 // said is what earlier attempts of the run have told clients already.
 func (a *attempt) said() (messages int, text string) {
