@@ -62,7 +62,7 @@ func (a *attempt) ask(ctx context.Context) (answer, error) {
 		if !errors.As(err, &me) {
 			return answer{}, err
 		}
-		wait, again := a.retry.Next(me, a.shown.Len() > 0, a.r.Clock.Now())
+		wait, again := a.retry.Next(me, strings.TrimSpace(a.shown.String()) != "", a.r.Clock.Now())
 		if !again {
 			return answer{}, err
 		}

@@ -309,6 +309,7 @@ func TestF23_AConversationStaysValid(t *testing.T) {
 			var p *process
 			begun := make(chan struct{}, 1)
 			act := newTool("act", tool.Unsafe)
+			act.spec.Sequential = true
 			w := newWorld(t, act)
 			act.run = func(ctx context.Context, _ tool.Call) (tool.Result, error) {
 				begun <- struct{}{}
@@ -321,7 +322,6 @@ func TestF23_AConversationStaysValid(t *testing.T) {
 			}
 			c := w.connect()
 			w.model.on(callTools(block("a", "act"), block("b", "act")), say("one"), say("two"))
-			act.spec.Sequential = true
 			w.accept(c, "r1", "hi", func(st *run.Status) { st.Input.TimeoutMs = 60_000 })
 			p = w.process(nil)
 			i := p.start()

@@ -14,6 +14,7 @@ import (
 	"laneway/shared/claim"
 	"laneway/shared/clock"
 	"laneway/shared/connection"
+	"laneway/shared/cron"
 	"laneway/shared/diag"
 	"laneway/shared/id"
 	"laneway/shared/lane"
@@ -56,6 +57,7 @@ type Settings struct {
 	CacheBytes   int           // of transcripts that a warm process keeps; 0: 16 MB; -1: none
 	Version      string
 	Diagnostics  diag.Thresholds
+	Cron         CronSettings
 }
 
 // Core is what every function needs.
@@ -66,6 +68,7 @@ type Core struct {
 	Claims      *claim.Service
 	Lanes       *lane.Service
 	Stream      *stream.Service
+	Jobs        *cron.Service
 	Notify      *notify.Service
 	Transcripts *transcript.Log
 	Files       *upload.Service // nil: there are no blobs
@@ -111,8 +114,11 @@ func Build(p Ports, s Settings) (*Core, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c.Jobs, err = c.jobs(); err != nil {
+		return nil, err
+	}
 	c.Notify, err = notify.New(notify.Config{
-		Store: p.Store, Poster: p.Poster, Timers: p.Timers, Lanes: c.Lanes, Stream: c.Stream, Connections: c.Connections,
+		Store: p.Store, Poster: p.Poster, Timers: p.Timers, Lanes: c.Lanes, Stream: c.Stream, Connections: c.Connections, Jobs: c.Jobs,
 		Clock: s.Clock, NewID: s.NewID, Times: s.Times, Log: s.Log, MaxFrame: s.MaxFrame,
 	})
 	return c, err
@@ -121,7 +127,7 @@ func Build(p Ports, s Settings) (*Core, error) {
 // Gateway makes the service behind the WebSocket.
 func (c *Core) Gateway(auth rpc.Auth, dir rpc.Directory) (*rpc.Gateway, error) {
 	return rpc.New(rpc.Config{
-		Store: c.Store, Connections: c.Connections, Lanes: c.Lanes, Claims: c.Claims, Notify: c.Notify, Log: c.Transcripts, Files: c.Files,
+		Store: c.Store, Connections: c.Connections, Lanes: c.Lanes, Claims: c.Claims, Notify: c.Notify, Log: c.Transcripts, Files: c.Files, Jobs: c.Jobs,
 		Auth: auth, Directory: dir, Clock: c.Clock, NewID: c.NewID, Logger: c.Log, Version: c.Version,
 		MaxPayload: c.MaxPayload, MaxReply: c.MaxFrame, TickInterval: c.TickInterval, BusyWait: c.BusyWait,
 	})
@@ -143,6 +149,7 @@ type RunnerConfig struct {
 	RunTimeout time.Duration
 	StepNeed   time.Duration
 	Reserve    time.Duration
+	MaxSteps   int64
 	Retry      retry.Config
 }
 
@@ -151,6 +158,6 @@ func (c *Core) Runner(r RunnerConfig) (*loop.Runner, error) {
 	return loop.New(loop.Config{
 		Store: c.Store, Lanes: c.Lanes, Claims: c.Claims, Log: c.Transcripts, Stream: c.Stream, Files: c.Files,
 		Models: r.Models, Agents: r.Agents, Ends: c.Notify, Clock: c.Clock, NewID: c.NewID, Logger: c.Log,
-		RunTimeout: r.RunTimeout, StepNeed: r.StepNeed, Reserve: r.Reserve, Retry: r.Retry,
+		RunTimeout: r.RunTimeout, StepNeed: r.StepNeed, Reserve: r.Reserve, MaxSteps: r.MaxSteps, Retry: r.Retry,
 	})
 }
