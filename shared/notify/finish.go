@@ -220,7 +220,7 @@ const answerAtOnce = 8
 // Waiters answers the clients that wait for a run beside its origin. One that cannot
 // be answered now, because another answerer has it for a moment or its connection does
 // not take the frame, gets a timer of its own: nobody's connection keeps a run
-// unsettled, and with it its lane.
+// unsettled, and with it its lane. Behind them a scheduled run's job is told.
 func (s *Service) Waiters(ctx context.Context, st run.Status) error {
 	rows, err := run.Waiters(ctx, s.Store, st.Ref)
 	if err != nil {
@@ -237,7 +237,10 @@ func (s *Service) Waiters(ctx context.Context, st run.Status) error {
 			return s.waitTimer(ctx, timer{Run: st.Ref.Run, Tenant: st.Tenant, RunID: st.RunID, Deadline: w.Deadline}, w.Waiter, s.Times.Answer+time.Second)
 		})
 	}
-	return g.Wait()
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	return s.jobEnded(ctx, st)
 }
 
 // frame is what a waiter of an ended run is answered with: it is written into the

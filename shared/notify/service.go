@@ -45,6 +45,7 @@ type Config struct {
 	Stream      *stream.Service
 	Connections Connections
 
+	Jobs     Jobs        // nil: there are none
 	Clock    clock.Clock // nil: the machine's
 	NewID    id.Source   // nil: UUIDs
 	Times    claim.Times
@@ -135,6 +136,9 @@ func (s *Service) HandleTimer(ctx context.Context, body []byte) error {
 		return s.late(ctx, t)
 	case timerTell:
 		return s.tell(ctx, t)
+	}
+	if known, err := s.jobTimer(ctx, t.Kind, body); known {
+		return err
 	}
 	return fmt.Errorf("timer: unknown kind %q", t.Kind)
 }

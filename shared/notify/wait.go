@@ -65,7 +65,8 @@ func (s *Service) Attach(ctx context.Context, ref run.Ref, runID string, w run.W
 	if deadline.After(now) {
 		expires = deadline.Add(run.Keep)
 	}
-	if err := run.PutWaiter(ctx, s.sure, ref, w, deadline, expires); err != nil {
+	put := s.NewID()
+	if err := run.PutWaiter(ctx, s.sure, ref, w, put, deadline, expires); err != nil {
 		return nil, err
 	}
 	if s.next(t.Deadline) <= rowDelay {
@@ -74,7 +75,7 @@ func (s *Service) Attach(ctx context.Context, ref run.Ref, runID string, w run.W
 			s.Log.Warn("second timer of a wait not armed", "run", ref.Run, "err", err)
 		}
 	}
-	frame, err := s.attached(ctx, ref, w)
+	frame, err := s.attached(ctx, ref, w, put)
 	if err != nil {
 		s.Log.Warn("waiter left to its timer", "run", ref.Run, "err", err)
 	}
@@ -85,14 +86,20 @@ func (s *Service) Attach(ctx context.Context, ref run.Ref, runID string, w run.W
 const rowDelay = time.Second
 
 // attached looks once more behind the row, and answers where the run has ended.
-func (s *Service) attached(ctx context.Context, ref run.Ref, w run.Waiter) ([]byte, error) {
+// put is the write that made the row.
+func (s *Service) attached(ctx context.Context, ref run.Ref, w run.Waiter, put string) ([]byte, error) {
 	st, frame, err := s.look(ctx, ref, w)
 	if err != nil || frame == nil {
 		return nil, err
 	}
 	row, there, err := run.LoadWaiter(ctx, s.Store, ref, w.ConnectionID, w.RequestID)
-	if err != nil || !there {
-		return nil, err // the end has answered it
+	switch {
+	case err != nil || !there:
+		return nil, err
+	case row.Told && row.Put != put:
+		return row.Answer, nil // of the same request, sent before: its caller asks again
+	case row.Told:
+		return nil, nil // the end has answered it
 	}
 	frame, err = row.Take(ctx, s.sure, s.frame(st, w), s.Clock.Now(), s.Times.Answer)
 	if errors.Is(err, run.ErrHeld) || errors.Is(err, run.ErrAnswered) {
@@ -162,6 +169,9 @@ func (s *Service) deadline(ctx context.Context, t timer) error {
 	row, there, err := run.LoadWaiter(ctx, s.Store, ref, t.Conn, t.Request)
 	if err != nil {
 		return err
+	}
+	if row.Told {
+		return nil
 	}
 	if !there {
 		// The row is written after the timer: one that is at its time looks once more.

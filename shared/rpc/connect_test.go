@@ -28,12 +28,12 @@ func TestConnect_SaysWhatIsServed(t *testing.T) {
 	if h.Type != "hello-ok" || h.Protocol != 4 || h.Server.ConnID != c.id || h.Policy.MaxPayload != protocol.MaxMessageIn {
 		t.Errorf("hello %+v", h)
 	}
-	for _, m := range []string{"agent", "agent.wait", "chat.send", "chat.history", "sessions.subscribe", "agents.list"} {
+	for _, m := range []string{"agent", "agent.wait", "chat.send", "chat.history", "sessions.subscribe", "agents.list", "cron.add"} {
 		if !slices.Contains(h.Features.Methods, m) {
 			t.Errorf("%s is not listed", m)
 		}
 	}
-	for _, m := range []string{"connect", "chat.inject", "sessions.get", "cron.add"} {
+	for _, m := range []string{"connect", "chat.inject", "sessions.get"} {
 		if slices.Contains(h.Features.Methods, m) {
 			t.Errorf("%s is listed", m)
 		}

@@ -20,6 +20,7 @@ import (
 	"laneway/shared/claim"
 	"laneway/shared/clock"
 	"laneway/shared/connection"
+	"laneway/shared/cron"
 	"laneway/shared/id"
 	"laneway/shared/lane"
 	"laneway/shared/model"
@@ -62,6 +63,7 @@ type Config struct {
 	Auth        Auth
 	Directory   Directory
 	Files       *upload.Service // nil: files of messages are refused
+	Jobs        *cron.Service   // nil: there are no scheduled runs
 
 	Clock        clock.Clock   // nil: the machine's
 	NewID        id.Source     // nil: UUIDs
@@ -108,7 +110,7 @@ func New(c Config) (*Gateway, error) {
 	g := &Gateway{Config: c, started: c.Clock.Now()}
 	g.cache.Service = c.Connections
 	g.methods = map[string]handler{}
-	for _, family := range []map[string]handler{g.basics(), g.agentMethods(), g.chatMethods(), g.sessionMethods(), g.listMethods()} {
+	for _, family := range []map[string]handler{g.basics(), g.agentMethods(), g.chatMethods(), g.sessionMethods(), g.listMethods(), g.cronMethods()} {
 		maps.Copy(g.methods, family)
 	}
 	for name := range g.methods {
