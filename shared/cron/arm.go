@@ -104,31 +104,11 @@ const dueLimit = 100
 // Due lists jobs of all tenants that somebody should have looked at by a time, the
 // longest due first. There may be more.
 func (s *Service) Due(ctx context.Context, by time.Time) ([]Slot, error) {
-	all, err := s.heads(ctx, table.Query{To: dueSK(by.UnixMilli() + 1), Limit: dueLimit})
-	if err != nil {
-		return nil, err
-	}
-	return all, nil
-}
-
-// NextDue is when the next job is due; ok is false where none is.
-func (s *Service) NextDue(ctx context.Context) (at time.Time, ok bool, err error) {
-	heads, err := s.heads(ctx, table.Query{Limit: 1})
-	if err != nil || len(heads) == 0 {
-		return at, false, err
-	}
-	return heads[0].At, true, nil
-}
-
-// heads reads the shards of the due ones side by side, and gives all in their order.
-func (s *Service) heads(ctx context.Context, q table.Query) ([]Slot, error) {
 	var parts [dueShards][]Slot
 	g, gctx := errgroup.WithContext(ctx)
 	for n := range dueShards {
 		g.Go(func() error {
-			q := q
-			q.Table, q.PK = table.Jobs, duePK(n)
-			page, err := s.Store.Query(gctx, q)
+			page, err := s.Store.Query(gctx, table.Query{Table: table.Jobs, PK: duePK(n), To: dueSK(by.UnixMilli() + 1), Limit: dueLimit})
 			if err != nil {
 				return fmt.Errorf("list due jobs: %w", err)
 			}

@@ -89,7 +89,9 @@ type Config struct {
 	Retry    retry.Config
 	// Diagnostics say when a session that does not move is noticed.
 	Diagnostics diag.Thresholds
-	NoSync      bool // for tests: no durability
+	CatchUp     CatchUp
+	Zone        *time.Location // of the user, and of schedules that name none; nil: the machine's
+	NoSync      bool           // for tests: no durability
 	// Runner wraps the runner; for tests.
 	Runner func(*loop.Runner) *loop.Runner
 }
@@ -120,5 +122,8 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	c.Version = cmp.Or(c.Version, "dev")
 	c.Times = c.Times.WithDefaults()
+	c.CatchUp.AtOnce = cmp.Or(c.CatchUp.AtOnce, 5)
+	c.CatchUp.Step = cmp.Or(c.CatchUp.Step, 5*time.Second)
+	c.Zone = cmp.Or(c.Zone, time.Local)
 	return c, nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"laneway/functions/adapter"
 	"laneway/shared/agent"
+	"laneway/shared/cron"
 	"laneway/shared/diag"
 	"laneway/shared/push"
 	pushlocal "laneway/shared/push/local"
@@ -28,6 +29,7 @@ type Server struct {
 	cfg    Config
 	core   *wiring.Core
 	watch  *diag.Service
+	ticker *ticker
 	stores *Stores
 	conns  *pushlocal.Registry
 	poster push.Poster // conns, or peers
@@ -92,12 +94,14 @@ func (s *Server) build() (err error) {
 		s.peers = newPeers(s.conns, s.httpURL(), c.Token, c.Clock)
 		s.poster = s.peers
 	}
+	s.ticker = newTicker()
 	s.uploads = newUploads(c.Token, s.httpURL, s.stores.Blobs, c.Clock)
 	s.core, err = wiring.Build(
 		wiring.Ports{Store: s.stores.Table, Queue: s.stores.Queue, Timers: s.stores.Timers, Blobs: s.stores.Blobs, Uploads: s.uploads, Poster: s.poster},
 		wiring.Settings{
 			Times: c.Times, Clock: c.Clock, Log: c.Log, Pacing: c.Limits.Pacing, MaxFrame: c.Limits.Out, MaxPayload: c.Limits.Message,
 			ConnLife: connLife(c.Limits), Version: c.Version, Diagnostics: c.Diagnostics,
+			Cron: wiring.CronSettings{Scheduler: s.ticker, Zone: c.Zone, HTTP: cron.AnyClient()},
 		})
 	if err != nil {
 		return err
@@ -113,7 +117,7 @@ func (s *Server) build() (err error) {
 		}
 		agents = append([]agent.Spec{{ID: session.DefaultAgent, Name: "main", Workspace: ws}}, agents...)
 	}
-	set, err := agent.New(agent.Config{Agents: agents, Model: c.Model, Models: c.Models, Clock: c.Clock, Zone: time.Local, Shell: c.Shell})
+	set, err := agent.New(agent.Config{Agents: agents, Model: c.Model, Models: c.Models, Clock: c.Clock, Zone: c.Zone, Shell: c.Shell})
 	if err != nil {
 		return err
 	}
@@ -203,6 +207,7 @@ func (s *Server) Serve(ctx context.Context) error {
 		}
 	})
 	wg.Go(func() { s.tick(ctx) })
+	wg.Go(func() { s.ticker.run(ctx, s) })
 	<-ctx.Done()
 	front.shutdown()
 	last, stop := context.WithTimeout(context.Background(), shutdown)
