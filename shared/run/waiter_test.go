@@ -25,7 +25,7 @@ var (
 func withWaiter(t *testing.T, f func(t *testing.T, store table.Store)) {
 	t.Helper()
 	backends.Each(t, func(t *testing.T, store table.Store) {
-		if err := run.PutWaiter(t.Context(), store, runRef, client, noon.Add(time.Minute), noon.Add(time.Hour)); err != nil {
+		if err := run.PutWaiter(t.Context(), store, runRef, client, "put", noon.Add(time.Minute), noon.Add(time.Hour)); err != nil {
 			t.Fatal(err)
 		}
 		f(t, store)
@@ -119,6 +119,34 @@ func TestW2_AnAnsweredWaiterIsGone(t *testing.T) {
 	})
 }
 
+// A put that got no answer is sent again when its waiter was told meanwhile, because
+// whoever sends it stood still: nobody waits a second time.
+func TestW2_APutSentAgainBehindTheAnswerMakesNobodyWait(t *testing.T) {
+	t.Parallel()
+	withWaiter(t, func(t *testing.T, store table.Store) {
+		w := loadWaiter(t, store)
+		if _, err := w.Take(t.Context(), store, []byte("first"), noon, lease); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Done(t.Context(), store); err != nil {
+			t.Fatal(err)
+		}
+		if err := run.PutWaiter(t.Context(), store, runRef, client, "put", noon.Add(time.Minute), noon.Add(time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+		now := loadWaiter(t, store)
+		if !now.Told || string(now.Answer) != "first" || now.Put != "put" {
+			t.Fatalf("%+v; want a row that was told", now)
+		}
+		if got, err := take(t, store, now, "other", noon.Add(time.Hour)); !errors.Is(err, run.ErrAnswered) {
+			t.Fatalf("%q, %v; want ErrAnswered", got, err)
+		}
+		if rows, err := run.Waiters(t.Context(), store, runRef); err != nil || len(rows) != 0 {
+			t.Fatal(rows, err)
+		}
+	})
+}
+
 func TestW2_OfManyAnswerersOnePosts(t *testing.T) {
 	t.Parallel()
 	withWaiter(t, func(t *testing.T, store table.Store) {
@@ -176,7 +204,7 @@ func TestW1_AWaiterWithoutADeadlineNeverExpires(t *testing.T) {
 	backends.Each(t, func(t *testing.T, store table.Store) {
 		for name, deadline := range map[string]time.Time{"none": {}, "some": noon} {
 			w := run.Waiter{ConnectionID: name, RequestID: "q", Kind: run.WaitFinal}
-			if err := run.PutWaiter(t.Context(), store, runRef, w, deadline, noon.Add(time.Hour)); err != nil {
+			if err := run.PutWaiter(t.Context(), store, runRef, w, "put", deadline, noon.Add(time.Hour)); err != nil {
 				t.Fatal(err)
 			}
 			it, err := store.Get(t.Context(), runRef.WaiterKey(name, "q"))
@@ -196,7 +224,7 @@ func TestWaiters_AreListedOverPages(t *testing.T) {
 		for n := range 7 {
 			w := run.Waiter{ConnectionID: fmt.Sprint("c", n), RequestID: "q", Kind: run.WaitFinal}
 			for range 2 { // a repeat of a request replaces it
-				if err := run.PutWaiter(t.Context(), store, runRef, w, time.Time{}, noon); err != nil {
+				if err := run.PutWaiter(t.Context(), store, runRef, w, "put", time.Time{}, noon); err != nil {
 					t.Fatal(err)
 				}
 			}
