@@ -1,0 +1,2 @@
+// Package model is an exhaustive model of one session: lanes, claims, settling.
+package model
