@@ -120,30 +120,31 @@ func (s *Service) finished(ctx context.Context, j *Job, st *run.Status) ([]entry
 	if err != nil {
 		s.noSchedule(j, now, err)
 	} else {
-		s.replanAfter(j, &r, res, sched, ended, now)
+		s.replanAfter(j, &r, res, sched, ended)
 	}
 	e := entryOf(j, st, res)
 	e.DeliveryStatus = delivery
 	entries := []entry{e}
 	if err == nil && sched.recurs() && j.Enabled {
-		if e, some := j.leftOut(sched, &r, now); some {
+		if e, some := j.leftOut(sched, &r, ended); some {
 			entries = append(entries, e)
 		}
 	}
 	return entries, nil
 }
 
-// replanAfter decides when a job is due after a run.
-func (s *Service) replanAfter(j *Job, r *Running, res result, sched Schedule, ended, now time.Time) {
+// replanAfter decides when a job is due after a run. What came between the end of the
+// run and now is due.
+func (s *Service) replanAfter(j *Job, r *Running, res result, sched Schedule, ended time.Time) {
 	state := &j.State
 	if res.counts && state.ConsecutiveErrors >= maxErrors && j.Enabled {
-		s.disable(j, reasonFailures, now)
+		s.disable(j, reasonFailures, ended)
 		return
 	}
-	if !j.Enabled || r.Forced && state.NextRunAtMs != 0 && (!sched.recurs() || state.NextRunAtMs > now.UnixMilli()) {
+	if !j.Enabled || r.Forced && state.NextRunAtMs != 0 && (!sched.recurs() || state.NextRunAtMs > ended.UnixMilli()) {
 		return
 	}
-	natural, more := sched.Next(later(later(now, ended), time.UnixMilli(j.LastSlot)))
+	natural, more := sched.Next(later(ended, time.UnixMilli(j.LastSlot)))
 	if res.counts && transient[res.reason] && j.Retries < maxRetries && j.Enabled {
 		again := ended.Add(backoff[j.Retries])
 		if !more || again.Before(natural) {
@@ -169,16 +170,16 @@ func (s *Service) replanAfter(j *Job, r *Running, res result, sched Schedule, en
 }
 
 // leftOut is the entry of slots that came while the job's run was under way.
-func (j *Job) leftOut(sched Schedule, r *Running, now time.Time) (e entry, some bool) {
+func (j *Job) leftOut(sched Schedule, r *Running, ended time.Time) (e entry, some bool) {
 	first, ok := sched.Next(time.UnixMilli(max(j.LastSlot, r.Since)))
 	if !ok {
 		return e, false
 	}
-	d, some := dueSlots(sched, first, now)
+	d, some := dueSlots(sched, first, ended)
 	if !some {
 		return e, false
 	}
-	e = missed(j, first, now)
+	e = missed(j, first, ended)
 	e.Error, e.ErrorReason = "the run before was still under way", ReasonRunning
 	e.Slots = d.count + 1
 	j.LastSlot = d.newest.UnixMilli()
