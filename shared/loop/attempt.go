@@ -21,9 +21,7 @@ import (
 // checkpoint is what one attempt leaves to the next, in the run's record. It is
 // written with every commit.
 type checkpoint struct {
-	Step      int64           `json:"step"`            // model calls that were committed
-	ToolCalls int64           `json:"tools,omitempty"` // calls that were begun
-	Usage     model.Usage     `json:"usage"`
+	run.Counters
 	LastUsage model.Usage     `json:"lastUsage"`
 	Asked     bool            `json:"asked,omitempty"` // a model was asked
 	Retry     json.RawMessage `json:"retry,omitempty"`
