@@ -269,7 +269,7 @@ func TestL2_ACallCutByTheEndOfTheInvocation(t *testing.T) {
 		for range calls {
 			<-begun
 		}
-		w.pass(54*time.Second, 3) // the holder's look, the end of the run, that of the invocation
+		w.pass(54*time.Second, 3) // the holder's look, the ends of run and invocation
 		w.clock.Advance(time.Second)
 		must(t, i.wait())
 	}

@@ -194,7 +194,7 @@ func TestL3_AnotherEndMovesSteersBack(t *testing.T) {
 				}
 				w.clock.Advance(700 * time.Millisecond)
 			case "timeout":
-				w.pass(59*time.Second, 2)
+				w.pass(59*time.Second, 3)
 				w.clock.Advance(2 * time.Second)
 			}
 			must(t, i.wait())
@@ -359,7 +359,7 @@ func TestF17_CutOffIsNeverOk(t *testing.T) {
 		final string
 		ok    bool
 	}{
-		{"timeout", callTools(block("a", "hang")), func(w *world) { w.pass(59*time.Second, 2); w.clock.Advance(2 * time.Second) }, run.Timeout, "timeout", true},
+		{"timeout", callTools(block("a", "hang")), func(w *world) { w.pass(59*time.Second, 3); w.clock.Advance(2 * time.Second) }, run.Timeout, "timeout", true},
 		{"max tokens in a call", limit, nil, run.Failed, "error", false},
 		{"abort", callTools(block("a", "hang")), func(w *world) { w.stop("r1"); w.clock.Advance(700 * time.Millisecond) }, run.Aborted, "timeout", true},
 	} {

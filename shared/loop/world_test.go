@@ -371,15 +371,36 @@ func (p *process) serve() session.Meta {
 }
 
 // pass lets time go by while an invocation is at work, in steps in which its holder
-// looks and renews. n is how many waits are on the clock.
+// looks, renews, and waits again. n is how many waits are on the clock at least.
 func (w *world) pass(d time.Duration, n int) {
 	w.t.Helper()
 	const step = 700 * time.Millisecond
-	for ; d > 0; d -= step {
-		w.clock.Waiting(w.t, n)
-		w.clock.Advance(min(step, d))
-	}
 	w.clock.Waiting(w.t, n)
+	for ; d > 0; d -= step {
+		before := w.clock.Armed()
+		w.clock.Advance(min(step, d))
+		for end := time.Now().Add(within); d >= step && w.clock.Armed() == before; {
+			<-time.After(50 * time.Microsecond)
+			if time.Now().After(end) {
+				w.t.Fatal("the holder does not look again")
+			}
+		}
+	}
+}
+
+// until lets time go by until an invocation has ended, and says how much it was.
+func (w *world) until(i *invocation) time.Duration {
+	w.t.Helper()
+	begun := w.clock.Now()
+	for end := time.Now().Add(within); len(i.err) == 0; {
+		w.clock.Advance(100 * time.Millisecond)
+		<-time.After(100 * time.Microsecond)
+		if time.Now().After(end) {
+			w.t.Fatal("the invocation does not end")
+		}
+	}
+	must(w.t, i.wait())
+	return w.clock.Now().Sub(begun)
 }
 
 // dump is everything that the tables hold of the session and of runs.

@@ -21,6 +21,7 @@ type Manual struct {
 	mu      sync.Mutex
 	now     time.Time
 	waits   []wait
+	armed   int
 	changed chan struct{} // closed and replaced with every new wait
 }
 
@@ -54,6 +55,7 @@ func (m *Manual) After(d time.Duration) <-chan time.Time {
 		return c
 	}
 	m.waits = append(m.waits, wait{m.now.Add(d), c})
+	m.armed++
 	close(m.changed)
 	m.changed = make(chan struct{})
 	return c
@@ -89,4 +91,12 @@ func (m *Manual) Waiting(tb testing.TB, n int) {
 			tb.Fatalf("%d waits on the clock, want %d", have, n)
 		}
 	}
+}
+
+// Armed is how many waits there have been in all: it grows when somebody who was told
+// waits again.
+func (m *Manual) Armed() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.armed
 }
