@@ -79,7 +79,7 @@ type rule struct {
 func adapter(rel string) bool {
 	for part := range strings.SplitSeq(rel, "/") {
 		switch part {
-		case "dynamo", "sqs", "s3", "apigw", "bedrock":
+		case "dynamo", "sqs", "s3", "s3sign", "apigw", "bedrock":
 			return true
 		}
 	}
