@@ -251,7 +251,11 @@ func (s *Service) acceptStopped(ctx context.Context, c Call) (Accepted, error) {
 	}
 	err = s.write(ctx, table.Op{Kind: table.Put, Key: st.StatusKey(), Item: item, If: table.NotExists()})
 	var ce *table.ConditionError
-	if errors.As(err, &ce) && ce.Found != nil {
+	switch {
+	case !errors.As(err, &ce) || ce.Found == nil:
+	case ce.Found.Attrs.Str(run.AttrWrite) == st.WriteID:
+		err = nil // our own, the answer was lost (C5): nobody else will tell the end
+	default:
 		return s.known(ctx, c, session.Ref{Tenant: st.Tenant, Key: st.SessionKey}, *ce.Found)
 	}
 	return Accepted{Status: st, Stopped: true}, err

@@ -277,3 +277,27 @@ func TestK1_ARepeatOfAStoppedRunIsAnsweredAsStopped(t *testing.T) {
 		}
 	})
 }
+
+// The record of a stopped run is written and the answer is lost: the write that comes
+// again finds its own, and the caller is told the end, which nobody else would tell.
+func TestK1_ALostAnswerToTheRecordOfAStoppedRunIsNoRepeat(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, w *lanetest.World) {
+		if _, err := w.Lanes.StopAll(t.Context(), stopFrame(w, "", base(w)+2)); err != nil {
+			t.Fatal(err)
+		}
+		lost := false
+		p := w.Process(faulty.New(w.Store, faulty.Config{At: func(c faulty.Call) faulty.Fault {
+			if len(c.Ops) == 1 && c.Ops[0].Key == run.RefOf(w.Ref.Tenant, "r1").StatusKey() && !lost {
+				lost = true
+				return faulty.LostAnswer
+			}
+			return faulty.None
+		}}))
+		acc, err := p.Lanes.Accept(t.Context(), frame(w, "r1", base(w)+1))
+		if err != nil || !lost || !acc.Stopped || acc.Repeat || acc.Status.Outcome == nil {
+			t.Fatalf("%+v, %v, lost %v", acc, err, lost)
+		}
+		w.Queue.None(t)
+	})
+}
