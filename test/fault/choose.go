@@ -168,7 +168,6 @@ func (s *Sim) sweeps(now time.Duration, soonest func(time.Duration)) []choice {
 					if err != nil || sum.Orphaned > 0 {
 						s.note(p.name, "sweeps: %+v %v", sum, err)
 					}
-					s.ghost.swept(sum)
 					if !p.isDead() {
 						p.done()
 					}

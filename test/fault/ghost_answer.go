@@ -107,6 +107,10 @@ func (g *ghost) seeWaiter(c *change, op *table.Op) {
 			g.waits[key] = &waitGhost{run: shortOf(op.Key.PK), step: g.s.steps}
 		}
 	case table.Update:
+		if c.kind == kAnswered {
+			delete(g.waits, key)
+			return
+		}
 		w := g.waits[key]
 		if w == nil {
 			g.s.violate("answer", "%s takes a waiter that is not there", c.by)
@@ -163,7 +167,11 @@ func (g *ghost) told(c *conn, p *proc, f *wire, body []byte) {
 		g.s.violate("sequence", "number %d of %s was used by %s, and again by %s: %s", pl.Seq, r.id, old.by, p.actor(), body)
 	}
 	v := c.of(pl.RunID)
-	again := v.nums[pl.Seq]
+	form := pl.Seq // a delta's two forms carry one number
+	if f.Event == "chat" {
+		form = -form
+	}
+	again := v.nums[form]
 	switch {
 	case again:
 	case pl.Seq < v.last && !c.hurt && g.s.lastFault == 0:
@@ -171,7 +179,7 @@ func (g *ghost) told(c *conn, p *proc, f *wire, body []byte) {
 	case v.ended > 0 && pl.Seq > v.ended && pl.State == "" && pl.Data.Phase != "end" && pl.Data.Phase != "error":
 		g.s.violate("sequence", "%s gets number %d of %s behind its end (%d)", c.id, pl.Seq, r.id, v.ended)
 	}
-	v.nums[pl.Seq], v.last = true, max(v.last, pl.Seq)
+	v.nums[form], v.last = true, max(v.last, pl.Seq)
 	switch {
 	case pl.Stream == "lifecycle" && (pl.Data.Phase == "end" || pl.Data.Phase == "error"):
 		if r.end == nil && !r.sharesEnd(g) {

@@ -225,11 +225,18 @@ func (g *ghost) seeResult(c *change, e row) {
 	}
 }
 
-// swept checks that the watchdog was not needed where nothing went wrong.
-func (g *ghost) swept(sum lane.Swept) {
-	if g.s.p.Eager && g.s.lastFault == 0 && sum.Woken > 0 {
-		g.s.violate("stall", "nothing went wrong, and yet only the watchdog could go on: %s", g.left())
+// rescued checks that the watchdog is not needed where nothing went wrong: a session
+// that it wakes must have a wake-up that waits for a free runner.
+func (g *ghost) rescued(key string) {
+	if !g.s.p.Eager || g.s.lastFault > 0 {
+		return
 	}
+	for _, m := range g.s.boxes.wakes {
+		if w, err := lane.ParseWakeup(m.body); err == nil && w.Key == key && !m.held {
+			return
+		}
+	}
+	g.s.violate("stall", "nothing went wrong, and yet only the watchdog could go on: %s", g.left())
 }
 
 // poisoned notes a run that kills whoever works on it.

@@ -105,6 +105,8 @@ func lesserKind(ops []table.Op, status *table.Op) kind {
 		return kStopped
 	case status != nil && sets(status, run.AttrOriginLease):
 		return kOrigin
+	case strings.HasPrefix(op.Key.SK, "W#") && sets(op, "told"):
+		return kAnswered
 	case strings.HasPrefix(op.Key.SK, "W#"):
 		return map[table.Kind]kind{table.Put: kWaiter, table.Update: kTake, table.Delete: kAnswered}[op.Kind]
 	case sets(op, table.TTLAttr):

@@ -143,7 +143,7 @@ func (s *Sim) repeat(of *op, other bool) {
 	}
 	if other {
 		o.mode = "conflict"
-		o.params["message"] = "something else"
+		o.params["message"] = fmt.Sprintf("say %s plan=; something else", of.runID)
 	}
 	s.add(o)
 	o.at = of.at + time.Duration(s.rng.Int64N(int64(s.p.Spread)))

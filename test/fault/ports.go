@@ -121,6 +121,7 @@ func (m mail) Send(ctx context.Context, l queue.Lane, group, dedup string, body 
 	at := point("")
 	if w.Reason == "sweep" {
 		at = beforeSweep
+		m.p.s.ghost.rescued(w.Key)
 	}
 	if err := mailFault(m.p.park(ctx, call{what: fmt.Sprintf("send %s wake-up %s to %s", w.Reason, w.Key, l), point: at})); err != nil {
 		return err

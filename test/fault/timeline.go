@@ -44,7 +44,7 @@ func (r *Report) Command() string {
 }
 
 // maxShown bounds the lines of a timeline that are printed, from its end.
-const maxShown = 400
+const maxShown = 3000
 
 // Print writes what went wrong, what led to it, and how to see it again.
 func (r *Report) Print(w io.Writer) {
