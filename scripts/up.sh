@@ -52,8 +52,10 @@ options+=("$@")
 
 step "functions for $arch"
 quietly "$up/build.log" scripts/build.sh functions "$arch"
-step "bootstrap"
-quietly "$up/bootstrap.log" scripts/cdk.sh bootstrap "aws://000000000000/${AWS_REGION:-us-east-1}" "${options[@]}"
+if ! go run ./scripts/stack bootstrapped 2>/dev/null; then
+  step "bootstrap"
+  quietly "$up/bootstrap.log" scripts/cdk.sh bootstrap "aws://000000000000/${AWS_REGION:-us-east-1}" "${options[@]}"
+fi
 step "deploy"
 quietly "$up/deploy.log" scripts/cdk.sh deploy --require-approval never --progress events --outputs-file "$outputs" "${options[@]}"
 prefix=$(stack_output "$outputs" TablePrefix)

@@ -51,11 +51,29 @@ func drop(ctx context.Context, c aws.Config, name string, yes bool, out io.Write
 
 // bucketOf is the name of a stack's bucket, as infra gives it.
 func bucketOf(ctx context.Context, c aws.Config, name string) (string, error) {
+	id, err := account(ctx, c)
+	return fmt.Sprintf("%s-%s-%s-blobs", name, id, c.Region), err
+}
+
+func account(ctx context.Context, c aws.Config) (string, error) {
 	me, err := sts.NewFromConfig(c).GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
 	if err != nil {
 		return "", fmt.Errorf("find the account: %w", err)
 	}
-	return fmt.Sprintf("%s-%s-%s-blobs", name, aws.ToString(me.Account), c.Region), nil
+	return aws.ToString(me.Account), nil
+}
+
+// bootstrapped looks for the bucket that CDK puts what it deploys into.
+func bootstrapped(ctx context.Context, c aws.Config) error {
+	id, err := account(ctx, c)
+	if err != nil {
+		return err
+	}
+	bucket := fmt.Sprintf("cdk-hnb659fds-assets-%s-%s", id, c.Region)
+	if _, err := blobs.NewClient(c).HeadBucket(ctx, &s3.HeadBucketInput{Bucket: &bucket}); err != nil {
+		return fmt.Errorf("look for CDK's bucket %s: %w", bucket, err)
+	}
+	return nil
 }
 
 // emptyBucket empties the bucket of a stack that still has it.

@@ -3,6 +3,7 @@
 //
 //	stack token -prefix laneway- [-name first]   makes a gateway token and prints it
 //	stack keys -secret ARN                       stores the providers' keys of the environment
+//	stack bootstrapped                           fails where CDK has never been set up
 //	stack empty -name laneway                    deletes the objects of its bucket, so that it can go
 //	stack drop -name laneway [-yes]              lists, and with -yes deletes, the data that a stack left
 //
@@ -37,7 +38,7 @@ func main() {
 	}
 }
 
-var errUsage = errors.New("usage: stack token -prefix PREFIX [-name NAME] | keys -secret ARN | empty -name STACK | drop -name STACK [-yes]")
+var errUsage = errors.New("usage: stack token -prefix PREFIX [-name NAME] | keys -secret ARN | bootstrapped | empty -name STACK | drop -name STACK [-yes]")
 
 // run carries out one command.
 func run(ctx context.Context, args []string, env func(string) string, out io.Writer) error {
@@ -58,6 +59,8 @@ func run(ctx context.Context, args []string, env func(string) string, out io.Wri
 		return withAWS(ctx, func(c aws.Config) error { return makeToken(ctx, c, *prefix, *name, out) })
 	case args[0] == "keys" && *secret != "":
 		return storeKeys(ctx, env, *secret, out)
+	case args[0] == "bootstrapped":
+		return withAWS(ctx, func(c aws.Config) error { return bootstrapped(ctx, c) })
 	case args[0] == "empty" && *name != "":
 		return withAWS(ctx, func(c aws.Config) error { return emptyBucket(ctx, c, *name) })
 	case args[0] == "drop" && *name != "":

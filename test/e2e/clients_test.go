@@ -50,7 +50,7 @@ func clients(t *testing.T, g gateway, model *mockmodel.Server) {
 		l.await(t, within(t, patience), "the end", func(e event) bool {
 			return e.Name == protocol.EventAgent && e.RunID == p.IdempotencyKey && e.phase() == protocol.LifecycleEnd
 		})
-		if bad := unbroken(l.of(p.IdempotencyKey, protocol.EventAgent)); bad != "" {
+		if bad := unbroken(l.of(p.IdempotencyKey, protocol.EventAgent), 0); bad != "" {
 			t.Error(bad)
 		}
 		again, err := l.final(within(t, patience), p)

@@ -158,7 +158,7 @@ func redeployed(t *testing.T, s *stack) {
 	}
 	figure(t, s.Level, "end of a run after the redeploy", []time.Duration{time.Since(began)})
 	l.await(t, within(t, patience), "the end", func(e event) bool { return e.RunID == runID && e.phase() == protocol.LifecycleEnd })
-	if bad := unbroken(l.of(runID, protocol.EventAgent)); bad != "" {
+	if bad := unbroken(l.of(runID, protocol.EventAgent), 1); bad != "" {
 		t.Error(bad)
 	}
 	if got, want := l.history(t, "agent:main:redeploy"), []string{"user:over a redeploy", "assistant:still here"}; !slices.Equal(got, want) {
@@ -174,7 +174,7 @@ func overLimits(t *testing.T, s *stack) {
 	for n := range steps {
 		// Each call differs from the others: a loop would be broken.
 		s.model.Script(mockmodel.Reply{
-			Match: "a long way", After: n > 0, Text: []string{"on", " and", " on "}, PauseMs: int(step.Milliseconds() / 4),
+			Match: "a long way", After: n > 0, Text: []string{"on", " and", " on "}, PauseMs: int(step.Milliseconds() / 3),
 			Calls: []mockmodel.Call{{ID: "call_1", Name: "ls", Arguments: `{"path":"` + strings.Repeat("./", n+1) + `"}`}},
 		})
 	}
@@ -192,7 +192,7 @@ func overLimits(t *testing.T, s *stack) {
 		return e.RunID == p.IdempotencyKey && e.phase() == protocol.LifecycleEnd
 	})
 	events := l.of(p.IdempotencyKey, protocol.EventAgent)
-	if bad := unbroken(events); bad != "" {
+	if bad := unbroken(events, 0); bad != "" {
 		t.Error(bad)
 	}
 	for i, e := range events {
@@ -237,7 +237,7 @@ func killed(t *testing.T, s *stack) {
 	}
 	figure(t, s.Level, "end of a run after kill -9", []time.Duration{time.Since(began)})
 	l.await(t, within(t, patience), "the end", func(e event) bool { return e.RunID == runID && e.phase() == protocol.LifecycleEnd })
-	if bad := unbroken(l.of(runID, protocol.EventAgent)); bad != "" {
+	if bad := unbroken(l.of(runID, protocol.EventAgent), 1); bad != "" {
 		t.Error(bad)
 	}
 	if got, want := l.history(t, "agent:main:crash"), []string{"user:over a crash", "assistant:back again"}; !slices.Equal(got, want) {

@@ -3,7 +3,9 @@ package e2e
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -197,33 +199,40 @@ func reply(f protocol.Final) string {
 }
 
 // unbroken says what is wrong with the sequence of a run's events, as a client that
-// was there from the start has heard them.
-func unbroken(events []event) string {
-	if len(events) == 0 {
-		return "no events"
-	}
+// was there from the start has heard them; nothing, where nothing is. An attempt that
+// follows on a crash does not know whether the start was told, and tells it again.
+func unbroken(events []event, crashes int) string {
+	wrong := ""
 	starts, ends := 0, 0
 	for i, e := range events {
-		if i == 0 && e.Seq != 1 {
-			return "it begins with another number than 1"
+		switch {
+		case i == 0 && e.Seq != 1:
+			wrong = "it does not begin with 1"
+		case i > 0 && e.Seq <= events[i-1].Seq:
+			wrong = "a number does not grow"
 		}
-		if i > 0 && e.Seq <= events[i-1].Seq {
-			return "a number does not grow"
+		if e.Stream != protocol.StreamLifecycle {
+			continue
 		}
-		if e.Stream == protocol.StreamLifecycle {
-			switch e.phase() {
-			case protocol.LifecycleStart:
-				starts++
-			case protocol.LifecycleEnd, protocol.LifecycleError:
-				ends++
-				if i != len(events)-1 {
-					return "something came after the end"
-				}
+		switch e.phase() {
+		case protocol.LifecycleStart:
+			starts++
+		case protocol.LifecycleEnd, protocol.LifecycleError:
+			if ends++; i != len(events)-1 {
+				wrong = "something came after the end"
 			}
 		}
 	}
-	if starts != 1 || ends != 1 {
-		return "it has not one start and one end"
+	switch {
+	case wrong != "":
+	case starts < 1 || starts > 1+crashes || ends != 1:
+		wrong = fmt.Sprintf("%d starts, %d ends", starts, ends)
+	default:
+		return ""
 	}
-	return ""
+	var all strings.Builder
+	for _, e := range events {
+		fmt.Fprintf(&all, " %d:%s/%s", e.Seq, e.Stream, e.phase())
+	}
+	return wrong + ":" + all.String()
 }
