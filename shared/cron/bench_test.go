@@ -270,8 +270,13 @@ func (b *bench) begins(runID string) *claim.Holder {
 // ends commits the end of a run and settles it.
 func (b *bench) ends(h *claim.Holder, o run.Outcome) {
 	b.t.Helper()
-	must(b.t, h.Commit(b.Ctx(), lanetest.Terminal(h, b.Clock.Now(), o)))
+	must(b.t, h.Commit(b.Ctx(), terminal(b, h, o)))
 	b.Settle()
+}
+
+// terminal is the end of a run that nobody has told.
+func terminal(b *bench, h *claim.Holder, o run.Outcome) claim.Tx {
+	return lanetest.Terminal(h, b.Clock.Now(), o)
 }
 
 // runs lets a run that was accepted end at once.
@@ -363,6 +368,37 @@ func (b *bench) passes(d time.Duration) {
 			case <-give:
 				b.t.Fatal("the claim is not renewed")
 			}
+		}
+	}
+}
+
+// fast is a bench over a file alone, for tests of many steps.
+func fast(t *testing.T, change ...func(*cron.Config)) *bench {
+	t.Helper()
+	return setup(t, backends.Bolt(t), change...)
+}
+
+// spoil changes a text in the stored definition of a job.
+func (b *bench) spoil(id, old, now string) {
+	b.t.Helper()
+	key := table.Key{Table: table.Jobs, PK: tenant + "#J#" + id, SK: "META"}
+	it, err := b.Store.Get(b.t.Context(), key)
+	must(b.t, err)
+	it.Attrs["job"] = []byte(strings.ReplaceAll(string(it.Attrs.Bytes("job")), old, now))
+	_, err = b.Store.Write(b.t.Context(), table.Op{Kind: table.Put, Key: key, Item: it.Attrs})
+	must(b.t, err)
+}
+
+// entries counts the stored items of a job's history.
+func (b *bench) entries(id string) (n int) {
+	b.t.Helper()
+	q := table.Query{Table: table.Jobs, PK: tenant + "#J#" + id, From: "RUN#", To: "RUN$"}
+	for {
+		page, err := b.Store.Query(b.t.Context(), q)
+		must(b.t, err)
+		n += len(page.Items)
+		if q.After = page.Next; q.After == "" {
+			return n
 		}
 	}
 }
