@@ -402,3 +402,18 @@ func (b *bench) entries(id string) (n int) {
 		}
 	}
 }
+
+// inStepGone fails the test where something is still to be fired, or due, of a job
+// that is off or no more.
+func (b *bench) inStepGone(id string) {
+	b.t.Helper()
+	b.sched.mu.Lock()
+	defer b.sched.mu.Unlock()
+	due, err := b.jobs.Due(b.t.Context(), b.Clock.Now().Add(100_000*time.Hour))
+	must(b.t, err)
+	for _, slot := range append(due, b.sched.is...) {
+		if slot.JobID == id && slot.At.After(b.Clock.Now()) {
+			b.t.Fatalf("still due at %v", slot.At)
+		}
+	}
+}
