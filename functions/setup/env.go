@@ -206,6 +206,7 @@ func (f *Function) core() (*wiring.Core, error) {
 		},
 		wiring.Settings{
 			Log: f.Log, Version: Version, Pacing: 250 * time.Millisecond, MaxPayload: 32 << 10,
+			Unreachable: 8 * time.Second,
 			// A function that answers a frame has 29 s.
 			BusyWait: 15 * time.Second,
 		})

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"laneway/shared/claim"
+	"laneway/shared/meter"
 	"laneway/shared/model"
 	"laneway/shared/model/retry"
 	"laneway/shared/run"
@@ -39,6 +40,8 @@ type attempt struct {
 	ref      session.Ref
 	st       run.Status
 	entry    session.Entry
+	meter    *meter.Meter // of this invocation
+	began    time.Time
 	sid      string
 	rotate   bool // the transcript is another one than META names, until the first commit
 	deadline time.Time
@@ -69,7 +72,11 @@ type attempt struct {
 // attempt runs a claimed run until it ends, sleeps, or the invocation does.
 func (r *Runner) attempt(ctx context.Context, h *claim.Holder, deadline time.Time) error {
 	defer h.Close()
-	a := &attempt{r: r, h: h, ref: h.Meta().Ref, deadline: deadline}
+	a := &attempt{r: r, h: h, ref: h.Meta().Ref, deadline: deadline, began: r.Clock.Now(), meter: meter.From(ctx)}
+	if a.meter == nil {
+		a.meter = &meter.Meter{}
+		ctx = meter.With(ctx, a.meter)
+	}
 	returned := false
 	defer func() {
 		if returned {

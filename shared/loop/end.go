@@ -121,7 +121,7 @@ func (a *attempt) checkpoint(ctx context.Context, why error, until time.Time) er
 // leave is the commit of a checkpoint. That of a run that goes to sleep fails where it
 // is to stop: nobody would see the mark.
 func (a *attempt) leave(ctx context.Context, until time.Time) error {
-	a.chk.Clean = true
+	a.chk.Clean, a.chk.Used = true, a.used()
 	tx := claim.Tx{
 		Release: true,
 		Set:     []table.SetOp{{Path: table.P(session.AttrStalled), Value: int64(0)}},

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"laneway/shared/claim"
+	"laneway/shared/cost"
+	"laneway/shared/meter"
 	"laneway/shared/model"
 	"laneway/shared/protocol"
 	"laneway/shared/run"
@@ -84,7 +86,19 @@ func (a *attempt) outcome(kind run.OutcomeKind, stop string) *run.Outcome {
 	if u := a.chk.Usage; u != (model.Usage{}) {
 		o.Usage = &u
 	}
+	o.Used = cost.Sum(a.used(), cost.Accept)
 	return o
+}
+
+// used is what the run has used so far, this attempt included. What its end itself
+// uses, about one transaction and the posts behind it, comes too late to be in it.
+func (a *attempt) used() map[meter.Name]float64 {
+	own := map[meter.Name]float64{}
+	if a.r.MemoryMB > 0 {
+		own[meter.FunctionCalls] = 1
+		own[meter.GBSeconds] = float64(a.r.MemoryMB) / 1024 * a.r.Clock.Now().Sub(a.began).Seconds()
+	}
+	return cost.Sum(a.chk.Used, a.meter.Counts(), own)
 }
 
 // finishStopped ends the run as aborted: what was shown is kept, once, and says so.

@@ -22,12 +22,15 @@ import (
 var seqs = regexp.MustCompile(`"seq":\d+,`)
 
 // told is what a story's clients were told, without what is another one each time.
+// prices are what a run cost, which depends on how often it was polled.
+var prices = regexp.MustCompile(`"cost":\{[^}]*\},?`)
+
 func (s *story) told(when func(map[string]any) bool) string {
 	var out []string
 	for _, c := range []*client{s.c, s.waiter} {
 		for _, f := range c.all(when) {
 			b, _ := json.Marshal(f)
-			out = append(out, seqs.ReplaceAllString(string(b), ""))
+			out = append(out, prices.ReplaceAllString(seqs.ReplaceAllString(string(b), ""), ""))
 		}
 	}
 	slices.Sort(out)

@@ -23,6 +23,8 @@ const (
 	BlobGets        Name = "s3.gets"
 	PostCalls       Name = "apigateway.posts"
 	PostUnits       Name = "apigateway.messages" // in 32 KB units
+	FunctionCalls   Name = "lambda.requests"
+	GBSeconds       Name = "lambda.gbSeconds"
 )
 
 // Meter is a set of counters; the zero value is ready.

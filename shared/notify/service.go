@@ -45,13 +45,16 @@ type Config struct {
 	Stream      *stream.Service
 	Connections Connections
 
-	Jobs     Jobs        // nil: there are none
-	Clock    clock.Clock // nil: the machine's
-	NewID    id.Source   // nil: UUIDs
-	Times    claim.Times
-	Log      *slog.Logger  // nil: the default logger
-	MaxFrame int           // bytes of a frame; 0: protocol.MaxFrameOut
-	Tick     time.Duration // how often an open waiter's connection gets a tick; 0: 4 minutes
+	Jobs  Jobs        // nil: there are none
+	Clock clock.Clock // nil: the machine's
+	NewID id.Source   // nil: UUIDs
+	Times claim.Times
+	Log   *slog.Logger // nil: the default logger
+	// Unreachable is how long a new connection may answer "gone" before it can be posted
+	// to: API Gateway does until the function behind $connect has returned. 0: not at all.
+	Unreachable time.Duration
+	MaxFrame    int           // bytes of a frame; 0: protocol.MaxFrameOut
+	Tick        time.Duration // how often an open waiter's connection gets a tick; 0: 4 minutes
 }
 
 // Service tells.

@@ -3,6 +3,7 @@ package run
 import (
 	"encoding/json"
 
+	"laneway/shared/meter"
 	"laneway/shared/model"
 )
 
@@ -12,13 +13,16 @@ type Counters struct {
 	Step      int64       `json:"step"`            // model calls that were committed
 	ToolCalls int64       `json:"tools,omitempty"` // calls that were begun
 	Usage     model.Usage `json:"usage"`
+	// Used is what attempts that ended with a checkpoint have used, by what it is
+	// billed by. What a dead attempt used is not known.
+	Used map[meter.Name]float64 `json:"used,omitempty"`
 }
 
 // Counted is what the run has done so far, or did.
 func (s *Status) Counted() Counters {
 	var c Counters
 	if o := s.Outcome; o != nil {
-		c.Step, c.ToolCalls = o.Steps, o.ToolCalls
+		c.Step, c.ToolCalls, c.Used = o.Steps, o.ToolCalls, o.Used
 		if o.Usage != nil {
 			c.Usage = *o.Usage
 		}

@@ -1,6 +1,7 @@
 package run_test
 
 import (
+	"reflect"
 	"testing"
 
 	"laneway/shared/model"
@@ -24,7 +25,7 @@ func TestCounted(t *testing.T) {
 			run.Counters{Step: 4, ToolCalls: 1, Usage: model.Usage{Output: 5}},
 		},
 	} {
-		if got := c.st.Counted(); got != c.want {
+		if got := c.st.Counted(); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"laneway/shared/meter"
 	"laneway/shared/model"
 	"laneway/shared/table"
 )
@@ -128,23 +129,24 @@ type Payload struct {
 
 // Outcome is the one end of a run; Wire gives its forms on the wire.
 type Outcome struct {
-	Kind            OutcomeKind    `json:"kind"`
-	StopReason      string         `json:"stopReason,omitempty"` // stop, rpc, timeout, superseded, ...
-	Error           string         `json:"error,omitempty"`      // text that a user may see
-	ErrorKind       string         `json:"errorKind,omitempty"`  // class: rate_limit, timeout, step_too_long, ...
-	TimeoutPhase    string         `json:"timeoutPhase,omitempty"`
-	ProviderStarted bool           `json:"providerStarted,omitempty"`
-	Liveness        string         `json:"livenessState,omitempty"`
-	Payloads        []Payload      `json:"payloads,omitempty"`
-	Text            string         `json:"-"`             // visible reply, whole
-	Cut             bool           `json:"cut,omitempty"` // the payload is only the start of Text
-	Provider        string         `json:"provider,omitempty"`
-	Model           string         `json:"model,omitempty"`
-	Usage           *model.Usage   `json:"usage,omitempty"`
-	Steps           int64          `json:"steps,omitempty"`
-	ToolCalls       int64          `json:"toolCalls,omitempty"`
-	DurationMs      int64          `json:"durationMs,omitempty"`
-	Cost            map[string]any `json:"cost,omitempty"`
+	Kind            OutcomeKind  `json:"kind"`
+	StopReason      string       `json:"stopReason,omitempty"` // stop, rpc, timeout, superseded, ...
+	Error           string       `json:"error,omitempty"`      // text that a user may see
+	ErrorKind       string       `json:"errorKind,omitempty"`  // class: rate_limit, timeout, step_too_long, ...
+	TimeoutPhase    string       `json:"timeoutPhase,omitempty"`
+	ProviderStarted bool         `json:"providerStarted,omitempty"`
+	Liveness        string       `json:"livenessState,omitempty"`
+	Payloads        []Payload    `json:"payloads,omitempty"`
+	Text            string       `json:"-"`             // visible reply, whole
+	Cut             bool         `json:"cut,omitempty"` // the payload is only the start of Text
+	Provider        string       `json:"provider,omitempty"`
+	Model           string       `json:"model,omitempty"`
+	Usage           *model.Usage `json:"usage,omitempty"`
+	Steps           int64        `json:"steps,omitempty"`
+	ToolCalls       int64        `json:"toolCalls,omitempty"`
+	DurationMs      int64        `json:"durationMs,omitempty"`
+	// Used is what the run has used up to its end, by what it is billed by.
+	Used map[meter.Name]float64 `json:"used,omitempty"`
 }
 
 // Attributes of STATUS that other writers address one by one.

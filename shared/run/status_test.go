@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"laneway/shared/meter"
 	"laneway/shared/model"
 	"laneway/shared/run"
 	"laneway/shared/table"
@@ -25,7 +26,7 @@ func TestStatus_ComesBackAsItWas(t *testing.T) {
 		SessionID: "sid", UserSeq: 5, Into: "other", NextEvent: 6, TermEvent: 5, Checkpoint: []byte(`{"step":1}`), OriginLease: 9, ExpiresAt: 10,
 		Outcome: &run.Outcome{
 			Kind: run.OK, StopReason: "stop", Payloads: []run.Payload{{Text: "a", MediaURL: &url}, {Text: "b"}}, Text: "ab",
-			Usage: &model.Usage{Input: 1}, Cost: map[string]any{"x": "y"},
+			Usage: &model.Usage{Input: 1}, Used: map[meter.Name]float64{"x": 1},
 		},
 	}
 	least := run.Status{Ref: run.RefOf("t", "r2"), RunID: "r2", State: run.Pending}

@@ -3,6 +3,7 @@ package run
 import (
 	"strings"
 
+	"laneway/shared/cost"
 	"laneway/shared/model"
 	"laneway/shared/protocol"
 )
@@ -74,7 +75,7 @@ func (s *Status) Final() protocol.Final { return s.final(s.Outcome.joined(), fal
 
 func (s *Status) final(text string, cut bool) protocol.Final {
 	o := s.Outcome
-	r := protocol.Result{Meta: protocol.ResultMeta{DurationMs: o.DurationMs, Truncated: cut || o.Cut, Cost: o.Cost}}
+	r := protocol.Result{Meta: protocol.ResultMeta{DurationMs: o.DurationMs, Truncated: cut || o.Cut, Cost: o.Price()}}
 	if o.Model != "" {
 		r.Meta.AgentMeta = &protocol.AgentMeta{SessionID: s.SessionID, Provider: o.Provider, Model: o.Model, Usage: usage(o.Usage)}
 	}
@@ -106,6 +107,28 @@ func (o *Outcome) joined() string {
 		texts[i] = p.Text
 	}
 	return strings.Join(texts, "\n\n")
+}
+
+// Price is what the run cost, in short: what it is made of is asked for by itself.
+func (o *Outcome) Price() map[string]any {
+	if len(o.Used) == 0 {
+		return nil
+	}
+	m := o.Cost()
+	p := map[string]any{"usd": m.USD, "cloudUsd": m.Cloud, "prices": m.Prices}
+	if len(m.Unpriced) > 0 {
+		p["unpriced"] = m.Unpriced
+	}
+	return p
+}
+
+// Cost prices what the run has used.
+func (o *Outcome) Cost() cost.Money {
+	u := cost.Used{Counts: o.Used, Provider: o.Provider, Model: o.Model}
+	if o.Usage != nil {
+		u.Tokens = *o.Usage
+	}
+	return cost.Of(u)
 }
 
 func usage(u *model.Usage) *protocol.Usage {

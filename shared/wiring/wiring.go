@@ -40,6 +40,7 @@ type Ports struct {
 	// Uploads signs the addresses of uploads; nil: files come in frames only.
 	Uploads upload.Signer
 	Poster  push.Poster
+	Dead    queue.DeadLetterStore // nil: dead letters are not reached from here
 }
 
 // Settings hold for all services. Zero values are the defaults of each.
@@ -53,6 +54,7 @@ type Settings struct {
 	MaxPayload   int64         // bytes of a frame that clients may send
 	ConnLife     time.Duration // how long a connection's record counts
 	TickInterval time.Duration // told to clients
+	Unreachable  time.Duration // how long a new connection may not be reachable yet
 	BusyWait     time.Duration // how long a command waits for a session
 	CacheBytes   int           // of transcripts that a warm process keeps; 0: 16 MB; -1: none
 	Version      string
@@ -119,14 +121,19 @@ func Build(p Ports, s Settings) (*Core, error) {
 	}
 	c.Notify, err = notify.New(notify.Config{
 		Store: p.Store, Poster: p.Poster, Timers: p.Timers, Lanes: c.Lanes, Stream: c.Stream, Connections: c.Connections, Jobs: c.Jobs,
-		Clock: s.Clock, NewID: s.NewID, Times: s.Times, Log: s.Log, MaxFrame: s.MaxFrame,
+		Clock: s.Clock, NewID: s.NewID, Times: s.Times, Log: s.Log, MaxFrame: s.MaxFrame, Unreachable: s.Unreachable,
 	})
 	return c, err
 }
 
 // Gateway makes the service behind the WebSocket.
 func (c *Core) Gateway(auth rpc.Auth, dir rpc.Directory) (*rpc.Gateway, error) {
+	ender, err := c.ender()
+	if err != nil {
+		return nil, err
+	}
 	return rpc.New(rpc.Config{
+		Ender: ender, Dead: c.Dead, Diagnostics: c.Diagnostics,
 		Store: c.Store, Connections: c.Connections, Lanes: c.Lanes, Claims: c.Claims, Notify: c.Notify, Log: c.Transcripts, Files: c.Files, Jobs: c.Jobs,
 		Auth: auth, Directory: dir, Clock: c.Clock, NewID: c.NewID, Logger: c.Log, Version: c.Version,
 		MaxPayload: c.MaxPayload, MaxReply: c.MaxFrame, TickInterval: c.TickInterval, BusyWait: c.BusyWait,
@@ -151,6 +158,7 @@ type RunnerConfig struct {
 	Reserve    time.Duration
 	MaxSteps   int64
 	Retry      retry.Config
+	MemoryMB   int // of the function; 0: none
 }
 
 // Runner makes the service behind the lanes.
@@ -158,6 +166,6 @@ func (c *Core) Runner(r RunnerConfig) (*loop.Runner, error) {
 	return loop.New(loop.Config{
 		Store: c.Store, Lanes: c.Lanes, Claims: c.Claims, Log: c.Transcripts, Stream: c.Stream, Files: c.Files,
 		Models: r.Models, Agents: r.Agents, Ends: c.Notify, Clock: c.Clock, NewID: c.NewID, Logger: c.Log,
-		RunTimeout: r.RunTimeout, StepNeed: r.StepNeed, Reserve: r.Reserve, MaxSteps: r.MaxSteps, Retry: r.Retry,
+		RunTimeout: r.RunTimeout, StepNeed: r.StepNeed, Reserve: r.Reserve, MaxSteps: r.MaxSteps, Retry: r.Retry, MemoryMB: r.MemoryMB,
 	})
 }
