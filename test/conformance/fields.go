@@ -31,6 +31,8 @@ var replies = map[string]string{
 	"reply of sessions.get":                  "messages:list",
 	"reply of sessions.preview":              "ts:int previews:list",
 	"reply of sessions.abort":                "ok:bool abortedRunId:any? status:string",
+	"reply of sessions.create":               "ok:bool key:string sessionId:string entry:any",
+	"reply of sessions.send":                 "runId:string status:string",
 	"reply of sessions.reset":                "ok:bool key:string entry:any",
 	"reply of sessions.patch":                "ok:bool key:string entry:any",
 	"reply of sessions.delete":               "ok:bool key:string deleted:bool archived:list",

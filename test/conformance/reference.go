@@ -60,6 +60,8 @@ var wanted = map[string]func(s step) bool{
 		return slices.Equal(s.Roles, []string{"user", "assistant", "user", "assistant", "user", "assistant"})
 	},
 	"tool":                     func(s step) bool { return slices.Equal(s.Phases, []string{"start", "result"}) },
+	"queued":                   func(s step) bool { return slices.Equal(s.Roles, []string{"ok", "ok", "ok", "ok"}) },
+	"sessions.create":          func(s step) bool { return s.Status == "started" },
 	"sessions.resolve missing": func(s step) bool { return strings.HasPrefix(s.Message, "No session found: agent:main:nobody") },
 	"unknown method":           func(s step) bool { return s.Message == "unknown method: no.such.method" },
 	"missing param":            func(s step) bool { return strings.Contains(s.Message, "idempotencyKey") },
@@ -72,6 +74,7 @@ var wanted = map[string]func(s step) bool{
 func ReferenceReplies() []mockmodel.Reply {
 	return []mockmodel.Reply{
 		{Match: "reference stall", Text: []string{"going ", "on"}, Stall: true},
+		{Match: "reference slow", Text: slices.Repeat([]string{"slowly "}, 12), PauseMs: 150},
 		{Match: "reference tool", Calls: []mockmodel.Call{{ID: "call_1", Name: "ls", Arguments: `{"path":"."}`}}},
 		{Match: "reference tool", After: true, Text: []string{"done"}},
 	}

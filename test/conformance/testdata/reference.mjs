@@ -116,7 +116,40 @@ try {
   const phases = events.filter((e) => e.event === "agent" && e.payload.runId === toolId && e.payload.stream === "tool").map((e) => e.payload.data.phase);
   report("tool", { phases });
 
+  // Messages that come while a run is at work: whatever becomes of them, each sender
+  // gets one end.
+  const longId = randomUUID();
+  await client.request("chat.send", { sessionKey: key, message: "reference slow", idempotencyKey: longId });
+  await until("delta of the long run", (e) => e.event === "chat" && e.payload.runId === longId && e.payload.state === "delta");
+  const later = {};
+  for (const queueMode of ["followup", "steer", "collect"]) {
+    later[queueMode] = randomUUID();
+    await client.request("chat.send", { sessionKey: key, message: `reference ${queueMode}`, idempotencyKey: later[queueMode], queueMode });
+  }
+  const ends = [];
+  for (const runId of [longId, ...Object.values(later)]) {
+    let ended;
+    do {
+      // A turn that has not begun is answered at once: pending.
+      ended = await client.request("agent.wait", { runId, timeoutMs: 30000 }, { timeoutMs: 40000 });
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    } while (ended.status === "pending");
+    ends.push(ended.status);
+  }
+  report("queued", { roles: ends });
+
+  const made = await client.request("sessions.create", { agentId: "main", label: "made" });
+  const sent = await client.request("sessions.send", { key: made.key, message: "reference sent", idempotencyKey: randomUUID() });
+  await client.request("agent.wait", { runId: sent.runId, timeoutMs: 30000 }, { timeoutMs: 40000 });
+  report("sessions.create", { status: sent.status });
+
   for (const [method, p] of [
+    ["chat.startup", { sessionKey: key }],
+    ["chat.metadata", {}],
+    ["sessions.preview", { keys: [key] }],
+    ["sessions.patch", { key, label: "patched" }],
+    ["sessions.messages.unsubscribe", { key }],
+    ["sessions.unsubscribe", {}],
     ["sessions.list", {}],
     ["sessions.describe", { key }],
     ["sessions.resolve", { key }],
