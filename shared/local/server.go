@@ -97,7 +97,7 @@ func (s *Server) build() (err error) {
 	s.ticker = newTicker()
 	s.uploads = newUploads(c.Token, s.httpURL, s.stores.Blobs, c.Clock)
 	s.core, err = wiring.Build(
-		wiring.Ports{Store: s.stores.Table, Queue: s.stores.Queue, Timers: s.stores.Timers, Blobs: s.stores.Blobs, Uploads: s.uploads, Poster: s.poster},
+		wiring.Ports{Store: s.stores.Table, Queue: s.stores.Queue, Timers: s.stores.Timers, Blobs: s.stores.Blobs, Uploads: s.uploads, Poster: s.poster, Dead: s.stores.Dead},
 		wiring.Settings{
 			Times: c.Times, Clock: c.Clock, Log: c.Log, Pacing: c.Limits.Pacing, MaxFrame: c.Limits.Out, MaxPayload: c.Limits.Message,
 			ConnLife: connLife(c.Limits), Version: c.Version, Diagnostics: c.Diagnostics,

@@ -20,6 +20,7 @@ type Stores struct {
 	Queue  queue.Sender
 	Timers queue.Timers
 	Blobs  blob.Store
+	Dead   queue.DeadLetterStore // nil: dead letters are not reached from here
 	// Receive hands wake-ups and timers to their handlers until ctx ends and every
 	// handler has returned.
 	Receive func(ctx context.Context, wake, timer queue.Handler) error
@@ -72,7 +73,7 @@ func files(c Config) (_ *Stores, err error) {
 	}
 	closers = append(closers, lanes.Close)
 	return &Stores{
-		Table: tables, Queue: lanes, Timers: lanes, Blobs: blobs, Receive: lanes.Run,
+		Table: tables, Queue: lanes, Timers: lanes, Blobs: blobs, Dead: lanes, Receive: lanes.Run,
 		Clean: func(ctx context.Context) error {
 			_, err := tables.Sweep(ctx, c.Clock.Now())
 			return err

@@ -21,11 +21,13 @@ import (
 	"laneway/shared/clock"
 	"laneway/shared/connection"
 	"laneway/shared/cron"
+	"laneway/shared/diag"
 	"laneway/shared/id"
 	"laneway/shared/lane"
 	"laneway/shared/model"
 	"laneway/shared/notify"
 	"laneway/shared/protocol"
+	"laneway/shared/queue"
 	"laneway/shared/run"
 	"laneway/shared/session"
 	"laneway/shared/table"
@@ -62,8 +64,10 @@ type Config struct {
 	Log         *transcript.Log
 	Auth        Auth
 	Directory   Directory
-	Files       *upload.Service // nil: files of messages are refused
-	Jobs        *cron.Service   // nil: there are no scheduled runs
+	Files       *upload.Service       // nil: files of messages are refused
+	Jobs        *cron.Service         // nil: there are no scheduled runs
+	Ender       Ender                 // nil: stopped runs of dead holders wait for a wake-up
+	Dead        queue.DeadLetterStore // nil: dead letters are not reached from here
 
 	Clock        clock.Clock   // nil: the machine's
 	NewID        id.Source     // nil: UUIDs
@@ -73,6 +77,8 @@ type Config struct {
 	MaxReply     int           // bytes of a frame that is sent; 0: protocol.MaxFrameOut
 	TickInterval time.Duration // told in hello-ok; 0: the protocol's default
 	BusyWait     time.Duration // how long a command waits for a session's claim; 0: the claim's
+	RunTimeout   time.Duration // of runs that name none, as the runner has it; 0: 48 h
+	Diagnostics  diag.Thresholds
 }
 
 // Gateway serves connections.
@@ -110,7 +116,7 @@ func New(c Config) (*Gateway, error) {
 	g := &Gateway{Config: c, started: c.Clock.Now()}
 	g.cache.Service = c.Connections
 	g.methods = map[string]handler{}
-	for _, family := range []map[string]handler{g.basics(), g.agentMethods(), g.chatMethods(), g.sessionMethods(), g.listMethods(), g.cronMethods()} {
+	for _, family := range []map[string]handler{g.basics(), g.agentMethods(), g.chatMethods(), g.sessionMethods(), g.listMethods(), g.cronMethods(), g.diagMethods()} {
 		maps.Copy(g.methods, family)
 	}
 	for name := range g.methods {
