@@ -17,14 +17,14 @@ SUM := go run ./scripts/testsum
 
 .PHONY: help
 help: ## list the targets
-	@awk 'BEGIN {FS = ":.*## "} /^##@ / {print "\n" substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' Makefile
+	@awk 'BEGIN {FS = ":.*## "} /^##@ / {print "\n" substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' Makefile
 
 .PHONY: test
 test: ## everything that needs nothing but Go (with -race where a C compiler is there)
 	scripts/test.sh $(GOFLAGS_TEST)
 
 .PHONY: check
-check: ## what CI runs: test, lint, infra, endpoint, LocalStack, conformance, model, crash, build
+check: ## what CI runs: test, lint, infra, endpoint, end to end, LocalStack, conformance, model, crash, build
 	scripts/check.sh
 
 .PHONY: lint
@@ -70,6 +70,10 @@ endpoint: ## adapters and rules on an AWS endpoint that is started for it
 test-localstack: ## the SQS and S3 suites on LocalStack 4.14.0 (needs Python 3.13, else skipped by name)
 	scripts/localstack.sh run $(SUM) -name localstack -- -count=1 ./shared/queue/sqs ./shared/blob/s3
 
+.PHONY: e2e
+e2e: ## the deployed stack and its stores as users use them, on a fresh endpoint or at ENDPOINT
+	ENDPOINT="$(ENDPOINT)" scripts/e2e.sh
+
 .PHONY: conformance
 conformance: ## the stock command line, the reference client and the published schema
 	scripts/conformance.sh
@@ -80,7 +84,7 @@ model: ## a real small model, end to end
 
 .PHONY: crash
 crash: ## kill serve at random moments, KILLS times (default 200), while clients talk
-	LANEWAY_KILLS=$(KILLS) $(SUM) -name crash -- -timeout 40m ./test/crash/...
+	LANEWAY_KILLS=$(KILLS) $(SUM) -name crash -- -count=1 -timeout 40m ./test/crash/...
 
 .PHONY: infra-test
 infra-test: ## the template's tests (the first build of its module takes a minute)
