@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"laneway/shared/clock"
+	"laneway/shared/cron"
 	"laneway/shared/lane"
 )
 
@@ -19,10 +20,16 @@ type Sweeper interface {
 	Sweep(ctx context.Context, late time.Duration) (lane.Swept, error)
 }
 
+// Reconciler brings the schedules of jobs back in step. *cron.Service is one.
+type Reconciler interface {
+	Reconcile(ctx context.Context) (cron.Reconciled, error)
+}
+
 // Watchdog looks when its rule fires, and while anything is active twice more in
 // the minute, so that a dead runner is found within 20 s (R3).
 type Watchdog struct {
 	Lanes Sweeper
+	Jobs  Reconciler // nil: there are none
 	Clock clock.Clock
 	Log   *slog.Logger
 	// Pause from the begin of a look to that of the next; zero: 20 s.
@@ -40,6 +47,24 @@ func (w *Watchdog) Handle(ctx context.Context, ev events.EventBridgeEvent) error
 	if ev.Source != "aws.events" && ev.DetailType != "Scheduled Event" {
 		return fmt.Errorf("%w: its source is %q", ErrScheduleEvent, ev.Source)
 	}
+	jobs := w.reconcile(ctx)
+	return errors.Join(w.look(ctx), jobs)
+}
+
+// reconcile looks for jobs that nobody has fired. Its failure keeps no session from
+// being looked at.
+func (w *Watchdog) reconcile(ctx context.Context) error {
+	if w.Jobs == nil {
+		return nil
+	}
+	got, err := w.Jobs.Reconcile(ctx)
+	if got.Armed+got.Fired > 0 {
+		w.Log.Warn("jobs out of step", "armed", got.Armed, "fired", got.Fired)
+	}
+	return err
+}
+
+func (w *Watchdog) look(ctx context.Context) error {
 	pause := w.Pause
 	if pause == 0 {
 		pause = 20 * time.Second

@@ -23,9 +23,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/scheduler"
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 
+	"laneway/shared/awsscheduler"
 	"laneway/shared/blob/s3"
 	"laneway/shared/clock"
 	"laneway/shared/push/apigw"
@@ -56,6 +58,8 @@ type Env struct {
 	Timeout time.Duration // LANEWAY_TIMEOUT_SECONDS; 0: not known
 	// Workspace is where an agent's tools work while the function lives.
 	Workspace string // LANEWAY_WORKSPACE; empty: /tmp/workspace
+	// Schedules are where those of jobs are kept; zero: this function keeps none.
+	Schedules awsscheduler.Config // LANEWAY_SCHEDULE_GROUP, _ROLE_ARN, _DLQ_ARN, LANEWAY_SCHEDULER_ARN
 }
 
 // Read reads the environment and says everything that is missing at once.
@@ -66,6 +70,10 @@ func Read(get func(string) string) (Env, error) {
 		BlobBucket: get("LANEWAY_BLOB_BUCKET"), Model: get("LANEWAY_MODEL"), SecretARN: get("LANEWAY_SECRET_ARN"),
 		LogLevel: get("LANEWAY_LOG_LEVEL"), Endpoint: get("AWS_ENDPOINT_URL"),
 		Workspace: cmp.Or(get("LANEWAY_WORKSPACE"), "/tmp/workspace"),
+		Schedules: awsscheduler.Config{
+			Group: get("LANEWAY_SCHEDULE_GROUP"), RoleARN: get("LANEWAY_SCHEDULE_ROLE_ARN"),
+			DeadARN: get("LANEWAY_SCHEDULE_DLQ_ARN"), TargetARN: get("LANEWAY_SCHEDULER_ARN"),
+		},
 	}
 	if v := get("LANEWAY_TIMEOUT_SECONDS"); v != "" {
 		n, err := strconv.Atoi(v)
@@ -82,6 +90,8 @@ func Read(get func(string) string) (Env, error) {
 		{"LANEWAY_QUEUE_SUBAGENT_URL", e.QueueSub},
 		{"LANEWAY_TIMER_URL", e.Timer},
 		{"LANEWAY_BLOB_BUCKET", e.BlobBucket},
+		{"LANEWAY_SCHEDULE_ROLE_ARN", cmp.Or(e.Schedules.RoleARN, unless(e.Schedules.Group))},
+		{"LANEWAY_SCHEDULER_ARN", cmp.Or(e.Schedules.TargetARN, unless(e.Schedules.Group))},
 	} {
 		if v.value == "" {
 			missing = append(missing, v.name)
@@ -99,6 +109,14 @@ func Read(get func(string) string) (Env, error) {
 		return e, fmt.Errorf("LANEWAY_LOG_LEVEL: %w", err)
 	}
 	return e, nil
+}
+
+// unless is a value where another one is not given, which it is needed for.
+func unless(other string) string {
+	if other == "" {
+		return "not needed"
+	}
+	return ""
 }
 
 func address(s string) bool {
@@ -198,6 +216,12 @@ func (f *Function) core() (*wiring.Core, error) {
 	if err != nil {
 		return nil, err
 	}
+	var jobs wiring.CronSettings
+	if f.Env.Schedules.Group != "" {
+		if jobs.Scheduler, err = awsscheduler.New(scheduler.NewFromConfig(f.AWS), f.Env.Schedules); err != nil {
+			return nil, err
+		}
+	}
 	return wiring.Build(
 		wiring.Ports{
 			Store: dynamo.New(dynamodb.NewFromConfig(f.AWS), dynamo.Config{Prefix: f.Env.TablePrefix}),
@@ -209,5 +233,6 @@ func (f *Function) core() (*wiring.Core, error) {
 			Unreachable: 8 * time.Second,
 			// A function that answers a frame has 29 s.
 			BusyWait: 15 * time.Second,
+			Cron:     jobs,
 		})
 }

@@ -1,5 +1,6 @@
 // Command watchdog is the function behind the rule that fires every minute: it
-// wakes sessions whose work nobody does (A2), and tells about those that do not move.
+// wakes sessions whose work nobody does (A2), tells about those that do not move, and
+// fires jobs that nobody has fired.
 package main
 
 import (
@@ -16,7 +17,7 @@ func main() {
 		if err != nil {
 			return nil, err
 		}
-		w := &adapter.Watchdog{Lanes: d, Clock: f.Core.Clock, Log: f.Log}
+		w := &adapter.Watchdog{Lanes: d, Jobs: f.Core.Jobs, Clock: f.Core.Clock, Log: f.Log}
 		return w.Handle, nil
 	})
 }
