@@ -26,14 +26,11 @@ step lint make --no-print-directory lint
 step build make --no-print-directory build
 step infra make --no-print-directory infra-test
 step endpoint make --no-print-directory endpoint
+step e2e make --no-print-directory e2e
 step localstack make --no-print-directory test-localstack
 step conformance make --no-print-directory conformance
 step model make --no-print-directory model
 step crash make --no-print-directory crash KILLS="${LANEWAY_CI_KILLS:-20}"
 
 echo
-if ((${#failed[@]})); then
-  echo "failed: ${failed[*]}"
-fi
-go run ./scripts/testsum -total || exit 1
-((${#failed[@]} == 0))
+exec go run ./scripts/testsum -total -failed "${failed[*]-}"

@@ -18,9 +18,10 @@ func main() {
 	results := flag.String("results", ".cache/results", "where the counts are kept")
 	dir := flag.String("dir", ".", "where to run: the root of a module")
 	total := flag.Bool("total", false, "print the sum of all suites and exit")
+	failed := flag.String("failed", "", "with -total: what failed beside the tests")
 	flag.Parse()
 	if *total {
-		os.Exit(printTotal(os.Stdout, *results))
+		os.Exit(printTotal(os.Stdout, *results, *failed))
 	}
 	code, err := runSuite(os.Stdout, *name, *results, *dir, flag.Args())
 	if err != nil {

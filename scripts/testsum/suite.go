@@ -12,7 +12,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 )
@@ -226,14 +225,15 @@ func save(dir, name string, c counts) error {
 	return os.WriteFile(filepath.Join(dir, name+".json"), b, 0o644)
 }
 
-// printTotal adds the suites up; 1 if any test failed or no suite ran.
-func printTotal(w io.Writer, dir string) int {
+// printTotal adds the suites up; 1 if any test or anything else failed, or no suite
+// ran. Its last line is the verdict on everything.
+func printTotal(w io.Writer, dir, failed string) int {
 	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
 	if err != nil || len(files) == 0 {
 		fmt.Fprintln(w, "no suite has run")
 		return 1
 	}
-	sort.Strings(files)
+	slices.Sort(files)
 	var sum counts
 	for _, f := range files {
 		b, err := os.ReadFile(f)
@@ -254,11 +254,14 @@ func printTotal(w io.Writer, dir string) int {
 		sum.Elapsed += c.Elapsed
 	}
 	verdict := "ok"
-	bad := sum.Failed > 0 || sum.Broken > 0
+	bad := sum.Failed > 0 || sum.Broken > 0 || failed != ""
 	if bad {
 		verdict = "FAIL"
 	}
-	fmt.Fprintf(w, "%s all: %s\n", verdict, sum)
+	if failed != "" {
+		failed = "; failed: " + failed
+	}
+	fmt.Fprintf(w, "%s all: %s%s\n", verdict, sum, failed)
 	if bad {
 		return 1
 	}

@@ -72,7 +72,7 @@ func TestTotal(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	var out bytes.Buffer
-	if printTotal(&out, dir) == 0 {
+	if printTotal(&out, dir, "") == 0 {
 		t.Error("no suite is a success")
 	}
 	if err := save(dir, "one", counts{Packages: 1, Passed: 2}); err != nil {
@@ -81,21 +81,24 @@ func TestTotal(t *testing.T) {
 	if err := save(dir, "two", counts{Packages: 1, Passed: 3, Skipped: 1}); err != nil {
 		t.Fatal(err)
 	}
-	if code := printTotal(&out, dir); code != 0 || !strings.Contains(out.String(), "ok all: 5 tests passed, 0 failed, 1 skipped in 2 packages") {
+	if code := printTotal(&out, dir, ""); code != 0 || !strings.Contains(out.String(), "ok all: 5 tests passed, 0 failed, 1 skipped in 2 packages") {
 		t.Errorf("code %d\n%s", code, out.String())
+	}
+	if printTotal(&out, dir, "lint") == 0 || !strings.HasSuffix(out.String(), "; failed: lint\n") {
+		t.Errorf("a failed step is a success\n%s", out.String())
 	}
 	for name, c := range map[string]counts{"a failed test": {Failed: 1}, "a broken package": {Broken: 1}} {
 		if err := save(dir, "three", c); err != nil {
 			t.Fatal(err)
 		}
-		if printTotal(&out, dir) == 0 {
+		if printTotal(&out, dir, "") == 0 {
 			t.Errorf("%s is a success", name)
 		}
 	}
 	if err := os.WriteFile(filepath.Join(dir, "four.json"), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if printTotal(&out, dir) == 0 {
+	if printTotal(&out, dir, "") == 0 {
 		t.Error("an unreadable result is a success")
 	}
 }
