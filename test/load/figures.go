@@ -31,6 +31,7 @@ type figures struct {
 	accept, model, first, overhead sample // one turn on an idle gateway
 	round                          sample
 	rss                            sample // MiB
+	filled                         int64  // sessions that there were then
 	runs16, accept16, cpu16        sample // runs a second; ms; ms of processor a run
 	runs64, accept64, cpu64        sample
 	last, bytes                    sample // ms; MB

@@ -19,6 +19,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -38,6 +39,9 @@ func main() {
 	if *only != "" {
 		o.only = strings.Split(*only, ",")
 	}
+	// The client and the provider are what measures: on a machine that is full they
+	// must not wait for each other where the system would let one of them run.
+	runtime.GOMAXPROCS(max(4, 2*runtime.NumCPU()))
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, o, os.Stdout, os.Stderr)
 	stop()

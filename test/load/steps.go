@@ -32,7 +32,7 @@ var steps = []step{
 	{name: "flood", times: 5, within: 25 * time.Second, do: flood},
 	{name: "order", times: 10, within: 60 * time.Second, do: order},
 	{name: "neighbour", times: 3, ours: 3, within: 35 * time.Second, do: neighbour},
-	{name: "growth", times: turns, within: 90 * time.Second, do: growth},
+	{name: "growth", times: turns / edge, within: 90 * time.Second, do: growth},
 	{name: "endless", times: 1, within: 30 * time.Second, do: endless},
 }
 
@@ -46,6 +46,9 @@ func (b *bench) step(ctx context.Context, s step) error {
 	spent := make(map[*target]time.Duration)
 	for i := range times {
 		for _, t := range b.targets {
+			if err := b.settle(ctx); err != nil {
+				return err
+			}
 			again := 1
 			if t == b.ours {
 				again = max(1, s.ours)
@@ -66,6 +69,23 @@ func (b *bench) step(ctx context.Context, s step) error {
 		}
 	}
 	return ctx.Err()
+}
+
+// settled is how long what a turn leaves behind may keep the other gateway's turn from
+// having the machine for itself.
+const settled = 150 * time.Millisecond
+
+// settle waits that long, where there is another gateway.
+func (b *bench) settle(ctx context.Context) error {
+	if len(b.targets) == 1 {
+		return ctx.Err()
+	}
+	select {
+	case <-time.After(settled):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // once measures one target, in a time that is bounded also for one that hangs.
@@ -132,16 +152,17 @@ func tools(ctx context.Context, t *target, _ int) error {
 // sessions is when memory is looked at.
 const sessions = 200
 
-// memory makes the 200 sessions full, four at a time.
+// memory makes the 200 sessions full, four at a time, or as many as the time lets it.
 func memory(ctx context.Context, t *target, _ int) error {
-	work := make(chan struct{})
+	until := time.Now().Add(scaled(ctx, 80*time.Second))
+	work := make(chan string)
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	var failed error
 	for range 4 {
 		wg.Go(func() {
-			for range work {
-				if _, err := t.turn(ctx, t.fresh(), provider.Plan{}); err != nil {
+			for session := range work {
+				if _, err := t.turn(ctx, session, provider.Plan{}); err != nil {
 					mu.Lock()
 					failed = err
 					mu.Unlock()
@@ -149,14 +170,15 @@ func memory(ctx context.Context, t *target, _ int) error {
 			}
 		})
 	}
-	for n := t.sessions.Load(); n < sessions && ctx.Err() == nil; n++ {
-		work <- struct{}{}
+	for t.sessions.Load() < sessions && time.Now().Before(until) && ctx.Err() == nil {
+		work <- t.fresh()
 	}
 	close(work)
 	wg.Wait()
 	if failed != nil {
 		return failed
 	}
+	t.filled = t.sessions.Load()
 	t.rss.addValue(float64(t.gateway.Usage().RSS) / (1 << 20))
 	return nil
 }

@@ -93,7 +93,7 @@ func (r row) met() string {
 func (r row) ratio() string {
 	s := r.against()
 	switch {
-	case !r.ours.ok || !s.ok || r.ours.v == 0 || s.v == 0 || r.stockShown != "" && r.stock.ok:
+	case !r.ours.ok || !s.ok || r.ours.v == 0 || s.v == 0 || r.unit == "":
 		return ""
 	case r.ours.v < s.v:
 		return "1/" + number(s.v/r.ours.v)

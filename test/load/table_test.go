@@ -27,6 +27,7 @@ func TestRowsAreJudged(t *testing.T) {
 		{"not measured", row{stock: known(1), budget: budget{most: 1}}, "not measured", ""},
 		{"no budget", row{stock: known(1), ours: known(2)}, "", "2 x"},
 	} {
+		c.row.unit = "ms"
 		if got := c.row.met(); got != c.met {
 			t.Errorf("%s: %q, not %q", c.what, got, c.met)
 		}
