@@ -19,7 +19,7 @@ import (
 // their events to the socket adapter.
 type front struct {
 	s   *Server
-	ctx context.Context
+	ctx context.Context //nolint:containedctx // the life of the server: its end stops all connections
 
 	mu    sync.Mutex
 	conns map[*socket]struct{}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"laneway/shared/clock"
+	"laneway/shared/meter"
 	"laneway/shared/push"
 	pushlocal "laneway/shared/push/local"
 )
@@ -42,6 +43,8 @@ type peers struct {
 	key   []byte
 	clock clock.Clock
 	http  *http.Client
+	// timeout bounds a post to another process.
+	timeout time.Duration
 }
 
 var _ push.Poster = (*peers)(nil)
@@ -49,7 +52,7 @@ var _ push.Poster = (*peers)(nil)
 func newPeers(conns *pushlocal.Registry, self, token string, c clock.Clock) *peers {
 	key := sha256.Sum256([]byte("laneway-peer\x00" + token))
 	return &peers{
-		self: strings.TrimSuffix(self, "/"), conns: conns, key: key[:], clock: c,
+		self: strings.TrimSuffix(self, "/"), conns: conns, key: key[:], clock: c, timeout: push.PostTimeout,
 		http: &http.Client{
 			Transport:     &http.Transport{MaxIdleConnsPerHost: 64, IdleConnTimeout: time.Minute},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -65,6 +68,9 @@ func (p *peers) Post(ctx context.Context, to push.Target, message []byte) error 
 	if p.mine(to) {
 		return p.conns.Post(ctx, to, message)
 	}
+	m := meter.From(ctx)
+	m.Add(meter.PostCalls, 1)
+	m.Add(meter.PostUnits, push.Units(len(message)))
 	return p.send(ctx, http.MethodPost, to, message)
 }
 
@@ -82,7 +88,7 @@ func (p *peers) Close(ctx context.Context, to push.Target) error {
 func (p *peers) mine(to push.Target) bool { return to.Callback == "" || to.Callback == p.self }
 
 func (p *peers) send(ctx context.Context, method string, to push.Target, message []byte) error {
-	ctx, cancel := context.WithTimeout(ctx, push.PostTimeout)
+	ctx, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, to.Callback+peerPath+url.PathEscape(to.ConnectionID), bytes.NewReader(message))
 	if err != nil {

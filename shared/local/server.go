@@ -72,7 +72,7 @@ func Open(ctx context.Context, c Config) (_ *Server, err error) {
 	if err := s.stores.check(); err != nil {
 		return nil, err
 	}
-	if s.ln, err = net.Listen("tcp", c.Listen); err != nil {
+	if s.ln, err = (&net.ListenConfig{}).Listen(ctx, "tcp", c.Listen); err != nil {
 		return nil, err
 	}
 	if err := s.build(); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"slices"
 
 	"laneway/shared/blob"
 	"laneway/shared/blob/dir"
@@ -47,8 +48,8 @@ func files(c Config) (_ *Stores, err error) {
 	var closers []func() error
 	closeAll := func() error {
 		var err error
-		for i := len(closers) - 1; i >= 0; i-- {
-			err = errors.Join(err, closers[i]())
+		for _, c := range slices.Backward(closers) {
+			err = errors.Join(err, c())
 		}
 		return err
 	}

@@ -38,15 +38,40 @@ const deployWithin = 10 * time.Minute
 
 func newStack(t *testing.T, name string) *stack {
 	t.Helper()
-	s := &stack{name: name, dir: t.TempDir(), aws: cloud(t), model: mockmodel.New(t)}
+	s := &stack{name: name, dir: t.TempDir(), aws: cloud(t)}
+	var modelURL string
+	s.model, modelURL = reachableModel(t)
 	needTables(t, s.aws)
 	if status := s.probe(t, "apigateway", "/v2/apis"); status != http.StatusOK {
 		lacks(t, "the endpoint has no WebSocket APIs (HTTP %d)", status)
 	}
 	s.env = append(os.Environ(),
-		"UP="+s.dir, "OPENAI_BASE_URL="+s.model.URL, "OPENAI_API_KEY=x", "LANEWAY_MODEL=openai/"+mockmodel.Model,
+		"UP="+s.dir, "OPENAI_BASE_URL="+modelURL, "OPENAI_API_KEY=x", "LANEWAY_MODEL=openai/"+mockmodel.Model,
 		"FORCE=true", "ANTHROPIC_API_KEY=")
 	return s
+}
+
+// reachableModel is a model and the address at which functions reach it: of this
+// machine, or where they run in containers, the name that LANEWAY_E2E_MODEL_HOST gives
+// this machine there.
+func reachableModel(t *testing.T) (model *mockmodel.Server, url string) {
+	t.Helper()
+	host := os.Getenv("LANEWAY_E2E_MODEL_HOST")
+	if host == "" {
+		model = mockmodel.New(t)
+		return model, model.URL
+	}
+	model, err := mockmodel.Start("0.0.0.0:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := model.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	port := model.URL[strings.LastIndexByte(model.URL, ':'):]
+	return model, "http://" + host + port
 }
 
 // probe is the status of a signed request: what an endpoint says to a service that it
