@@ -41,13 +41,15 @@ func TestEvents_EachSampleAtEachAdapter(t *testing.T) {
 	files, err := os.ReadDir(samples)
 	must(t, err)
 	right := map[string][]string{
-		"socket":   {"gateway-connect.json", "gateway-disconnect.json", "gateway-message.json"},
-		"runner":   {"runner.json"},
-		"notifier": {"notifier.json"},
-		"watchdog": {"watchdog.json"},
+		"socket":    {"gateway-connect.json", "gateway-disconnect.json", "gateway-message.json"},
+		"runner":    {"runner.json"},
+		"notifier":  {"notifier.json"},
+		"watchdog":  {"watchdog.json"},
+		"scheduler": {"scheduler.json"},
 	}
 	kind := map[string]error{
 		"socket": adapter.ErrEvent, "runner": adapter.ErrQueueEvent, "notifier": adapter.ErrQueueEvent, "watchdog": adapter.ErrScheduleEvent,
+		"scheduler": adapter.ErrSlotEvent,
 	}
 	seen := 0
 	for _, f := range files {
@@ -102,6 +104,9 @@ func (s *stack) feed(t *testing.T, name, file string) ([]events.SQSBatchItemFail
 		q := &adapter.Queue{Log: quiet, Handle: func(ctx context.Context, m queue.Message) error { return s.core.Notify.HandleTimer(ctx, m.Body) }}
 		res, err := q.Serve(ctx, sample[queueEvent](t, file))
 		return res.BatchItemFailures, err
+	case "scheduler":
+		j := &adapter.Schedule{Jobs: s.core.Jobs, Log: quiet}
+		return nil, j.Handle(ctx, raw(t, file))
 	}
 	w := &adapter.Watchdog{Lanes: &sweeper{}, Clock: clock.System{}}
 	return nil, w.Handle(ctx, sample[scheduleEvent](t, file))
@@ -123,6 +128,10 @@ func TestEvents_BrokenOnesAreErrors(t *testing.T) {
 		q := &adapter.Queue{Log: quiet, Handle: func(context.Context, queue.Message) error { return nil }}
 		if _, err := q.Serve(t.Context(), decoded[queueEvent](t, raw)); !errors.Is(err, adapter.ErrQueueEvent) {
 			t.Errorf("queue took %s: %v", raw, err)
+		}
+		j := &adapter.Schedule{Jobs: s.core.Jobs, Log: quiet}
+		if err := j.Handle(t.Context(), []byte(raw)); !errors.Is(err, adapter.ErrSlotEvent) {
+			t.Errorf("scheduler took %s: %v", raw, err)
 		}
 		w := &adapter.Watchdog{Lanes: &sweeper{}, Clock: clock.System{}}
 		if err := w.Handle(t.Context(), decoded[scheduleEvent](t, raw)); !errors.Is(err, adapter.ErrScheduleEvent) {
