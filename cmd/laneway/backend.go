@@ -69,11 +69,11 @@ func (b awsBackend) open(ctx context.Context) (*local.Stores, error) {
 			return nil, err
 		}
 	}
-	sender, err := sqs.New(sq, queues)
+	sender, err := sqs.New(sq, queues.Config)
 	if err != nil {
 		return nil, err
 	}
-	poller, err := sqs.NewPoller(sq, sqs.PollerConfig{Config: queues, Lanes: b.Lanes, Log: b.Log})
+	poller, err := sqs.NewPoller(sq, sqs.PollerConfig{Config: queues.Config, Lanes: b.Lanes, Log: b.Log})
 	if err != nil {
 		return nil, err
 	}
@@ -81,10 +81,14 @@ func (b awsBackend) open(ctx context.Context) (*local.Stores, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &local.Stores{
+	stores := &local.Stores{
 		Table: dynamo.New(db, dynamo.Config{Prefix: b.Name + "-"}), Queue: sender, Timers: sender, Blobs: blobs,
 		Receive: poller.Run, Shared: true,
-	}, nil
+	}
+	if len(queues.Dead) > 0 {
+		stores.Dead, err = sqs.NewDeadLetters(sq, queues)
+	}
+	return stores, err
 }
 
 // bucket is the name of the stack's bucket, which the account is part of.
@@ -96,10 +100,11 @@ func (b awsBackend) bucket(ctx context.Context, c aws.Config) (string, error) {
 	return fmt.Sprintf("%s-%s-%s-blobs", b.Name, aws.ToString(me.Account), c.Region), nil
 }
 
-func (b awsBackend) queues(ctx context.Context, client *awssqs.Client) (sqs.Config, error) {
+// queues finds the queues, or makes them. Those of dead letters are known where they
+// were made here: a deployed stack has one for all lanes, which people look after.
+func (b awsBackend) queues(ctx context.Context, client *awssqs.Client) (sqs.Queues, error) {
 	if b.Create {
-		made, err := sqs.CreateQueues(ctx, client, b.Name, sqs.Settings{})
-		return made.Config, err
+		return sqs.CreateQueues(ctx, client, b.Name, sqs.Settings{})
 	}
 	find := func(name string) (string, error) {
 		out, err := client.GetQueueUrl(ctx, &awssqs.GetQueueUrlInput{QueueName: &name})
@@ -108,7 +113,7 @@ func (b awsBackend) queues(ctx context.Context, client *awssqs.Client) (sqs.Conf
 		}
 		return aws.ToString(out.QueueUrl), nil
 	}
-	found := sqs.Config{QueueURLs: map[queue.Lane]string{}}
+	found := sqs.Queues{Config: sqs.Config{QueueURLs: map[queue.Lane]string{}}}
 	var err error
 	for _, d := range queue.Definitions() {
 		if found.QueueURLs[d.Lane], err = find(b.Name + "-" + string(d.Lane) + ".fifo"); err != nil {

@@ -34,7 +34,7 @@ const recoverWithin = 150 * time.Second
 // TestDeployed is the life of a stack, in the order in which things happen to it.
 func TestDeployed(t *testing.T) {
 	on(t)
-	s := newStack(t, "e2e")
+	s := newStack(t, "e2e-"+id.UUID()[:6])
 	s.up(t)
 	destroyed := false
 	t.Cleanup(func() {
