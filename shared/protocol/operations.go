@@ -91,27 +91,29 @@ type RunsList struct {
 
 // RunRow is a run that is not over.
 type RunRow struct {
-	RunID             string         `json:"runId"`
-	SessionKey        string         `json:"sessionKey"`
-	AgentID           string         `json:"agentId"`
-	Lane              string         `json:"lane"`
-	Method            string         `json:"method,omitempty"`
-	State             string         `json:"state"`              // pending, running, sleeping
-	Position          int            `json:"position,omitempty"` // of a pending one in its session, from 1
-	AcceptedAt        int64          `json:"acceptedAt"`
-	StartedAt         int64          `json:"startedAt,omitempty"`
-	ForMs             int64          `json:"forMs"` // in this state: since its start, or since it was accepted
-	Attempt           int64          `json:"attempt,omitempty"`
-	Step              int64          `json:"step,omitempty"`
-	ToolCalls         int64          `json:"toolCalls,omitempty"`
-	OwnerLive         *bool          `json:"ownerLive,omitempty"` // of a running one
-	Work              string         `json:"work,omitempty"`
-	Tool              string         `json:"tool,omitempty"`
-	LastProgressAgeMs *int64         `json:"lastProgressAgeMs,omitempty"`
-	WakeAt            int64          `json:"wakeAt,omitempty"`
-	Stopping          bool           `json:"stopping,omitempty"`
-	Usage             *Usage         `json:"usage,omitempty"` // tokens so far
-	Cost              map[string]any `json:"cost,omitempty"`  // service calls so far, where they are counted
+	RunID             string `json:"runId"`
+	SessionKey        string `json:"sessionKey"`
+	AgentID           string `json:"agentId"`
+	Lane              string `json:"lane"`
+	Method            string `json:"method,omitempty"`
+	State             string `json:"state"`              // pending, running, sleeping
+	Position          int    `json:"position,omitempty"` // of a pending one in its session, from 1
+	AcceptedAt        int64  `json:"acceptedAt"`
+	StartedAt         int64  `json:"startedAt,omitempty"`
+	ForMs             int64  `json:"forMs"` // in this state: since its start, or since it was accepted
+	Attempt           int64  `json:"attempt,omitempty"`
+	Step              int64  `json:"step,omitempty"`
+	ToolCalls         int64  `json:"toolCalls,omitempty"`
+	OwnerLive         *bool  `json:"ownerLive,omitempty"` // of a running one
+	Work              string `json:"work,omitempty"`
+	Tool              string `json:"tool,omitempty"`
+	LastProgressAgeMs *int64 `json:"lastProgressAgeMs,omitempty"`
+	WakeAt            int64  `json:"wakeAt,omitempty"`
+	Stopping          bool   `json:"stopping,omitempty"`
+	Usage             *Usage `json:"usage,omitempty"` // tokens so far
+	// Used is what it has used so far, by what that is billed by; of attempts that died
+	// it is not known.
+	Used map[string]float64 `json:"used,omitempty"`
 }
 
 // RunAborted is the reply of runs.abort.

@@ -2,6 +2,7 @@ package rpc_test
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"path/filepath"
 	"sync"
@@ -51,13 +52,17 @@ type options struct {
 	settings wiring.Settings
 	store    func(table.Store) table.Store
 	queue    func(queue.Sender) queue.Sender
-	idle     bool // nobody serves the lanes
+	idle     bool         // nobody serves the lanes
+	broken   *atomic.Bool // while it is true every wake-up fails
 }
 
 func settings(f func(*wiring.Settings)) option { return func(o *options) { f(&o.settings) } }
 
 // noRunner leaves what is accepted waiting.
 func noRunner(o *options) { o.idle = true }
+
+// brokenWhile makes every wake-up fail while b is true.
+func brokenWhile(b *atomic.Bool) option { return func(o *options) { o.broken = b } }
 
 // stored puts something between the services and the store.
 func stored(f func(table.Store) table.Store) option { return func(o *options) { o.store = f } }
@@ -87,7 +92,7 @@ func setup(tb testing.TB, opts ...option) *world {
 	if o.queue != nil {
 		sender = o.queue(q)
 	}
-	w.core, err = wiring.Build(wiring.Ports{Store: w.store, Queue: sender, Timers: q, Poster: w.conns}, o.settings)
+	w.core, err = wiring.Build(wiring.Ports{Store: w.store, Queue: sender, Timers: q, Poster: w.conns, Dead: q}, o.settings)
 	must(tb, err)
 	w.tokens = &token.Store{Table: bolt}
 	w.secret, err = w.tokens.Add(context.Background(), token.Grant{})
@@ -100,6 +105,9 @@ func setup(tb testing.TB, opts ...option) *world {
 		wake, err := lane.ParseWakeup(m.Body)
 		if err != nil {
 			return err
+		}
+		if o.broken != nil && o.broken.Load() {
+			return errors.New("the runner is broken")
 		}
 		return runner.Handle(ctx, wake, time.Time{})
 	}

@@ -243,6 +243,12 @@ func (g *Gateway) runRow(row *protocol.RunRow, m *session.Meta, st *run.Status, 
 	in := diag.Observe(*m, now, g.Claims.Times.Slack, 0)
 	row.StartedAt, row.ForMs = m.ActiveAt, max(now.UnixMilli()-m.ActiveAt, 0)
 	row.Attempt, row.Step, row.ToolCalls, row.Usage = m.Attempt, n.Step, n.ToolCalls, run.WireUsage(&n.Usage)
+	if len(n.Used) > 0 {
+		row.Used = make(map[string]float64, len(n.Used))
+		for name, v := range n.Used {
+			row.Used[string(name)] = v
+		}
+	}
 	row.Stopping = m.Marked()
 	age := in.Progress.Milliseconds()
 	row.LastProgressAgeMs = &age
