@@ -66,7 +66,9 @@ type attempt struct {
 	ending []stream.Event  // results of calls that the end closed
 	back   int64           // messages in the mailbox that the terminal moves back
 	ended  atomic.Bool     // the terminal is committed
-	subs   atomic.Int64    // the subscriptions that the stream knows of, as META counts them
+	// endedAt is when that commit was begun. It is written before ended is set.
+	endedAt time.Time
+	subs    atomic.Int64 // the subscriptions that the stream knows of, as META counts them
 }
 
 // attempt runs a claimed run until it ends, sleeps, or the invocation does.

@@ -162,8 +162,21 @@ func (a *attempt) open(ctx context.Context) error {
 }
 
 // mayPost says whether this attempt may still tell clients anything (C3): while its
-// claim is to be trusted, and after its terminal, which it alone committed.
-func (a *attempt) mayPost() bool { return a.ended.Load() || a.h.Trusted() }
+// claim is to be trusted, and after its terminal, which it alone committed, for as
+// long as nobody else may tell the end.
+func (a *attempt) mayPost() bool {
+	if a.ended.Load() {
+		return a.leads()
+	}
+	return a.h.Trusted()
+}
+
+// leads says whether the run's end is this attempt's to tell: for most of an answerer's
+// time. A process that stood still meanwhile leaves it to others.
+func (a *attempt) leads() bool {
+	now, limit := a.r.Clock.Now(), a.r.Claims.Times.Answer*3/4
+	return now.Sub(a.endedAt) < limit && now.Round(0).Sub(a.endedAt.Round(0)) < limit
+}
 
 // said is what earlier attempts of the run have told clients already.
 func (a *attempt) said() (messages int, text string) {

@@ -114,6 +114,7 @@ func (a *attempt) tryTerminal(ctx context.Context, o *run.Outcome) (err error) {
 	if err := a.commit(ctx, c); err != nil {
 		return err
 	}
+	a.endedAt = now
 	a.ended.Store(true)
 	batch.Publish()
 	return nil
@@ -133,11 +134,19 @@ func (a *attempt) userWaits() bool {
 // settle tells the end: the reply and the waiters, whatever is left for the lane,
 // and only then takes the run off the unsettled ones (L5).
 func (a *attempt) settle(ctx context.Context) error {
+	if !a.leads() {
+		a.out.Stop()
+		return errLateSettler // another one tells the end, from the record and the log
+	}
 	if frame := a.r.Ends.Final(a.st); frame != nil {
 		a.out.Reply(*a.st.Origin, frame)
 	}
 	err := a.r.Ends.Waiters(ctx, a.st)
-	if unsent := a.out.Close(ctx); len(unsent) > 0 {
+	unsent := a.out.Close(ctx)
+	if !a.leads() {
+		return errLateSettler // what is unsent is others' to tell
+	}
+	if len(unsent) > 0 {
 		err = errors.Join(err, a.r.Ends.Late(ctx, a.st, unsent))
 	}
 	if err != nil {

@@ -16,6 +16,7 @@ var (
 	errCut          = errors.New("cut by the end of the invocation")
 	errStalled      = errors.New("the run made no progress in several attempts")
 	errTooManySteps = errors.New("the run took too many steps")
+	errLateSettler  = errors.New("the run's end is others' to tell by now")
 	errShutdown     = errors.New("the process is shutting down")
 )
 

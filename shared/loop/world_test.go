@@ -93,6 +93,16 @@ type process struct {
 	runner *loop.Runner
 	dead   atomic.Bool
 	posts  func(push.Target, []byte) error // what becomes of a post; nil: it is made
+
+	still   sync.RWMutex // held by posts that are under way
+	stopped bool         // nothing of the process moves
+}
+
+// freeze stops the posts of a process that stands still; what is under way is made.
+func (p *process) freeze(stopped bool) {
+	p.still.Lock()
+	defer p.still.Unlock()
+	p.stopped = stopped
 }
 
 // process starts one. at is asked before each call of its store.
@@ -156,6 +166,11 @@ type poster struct{ p *process }
 func (o poster) Post(ctx context.Context, to push.Target, frame []byte) error {
 	if o.p.dead.Load() {
 		return push.ErrGone // as good as anything: nobody hears the answer
+	}
+	o.p.still.RLock()
+	defer o.p.still.RUnlock()
+	if o.p.stopped {
+		return push.ErrFailed
 	}
 	if o.p.posts != nil {
 		if err := o.p.posts(to, frame); err != nil {
