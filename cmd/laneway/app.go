@@ -25,6 +25,7 @@ type app struct {
 	clock                          clock.Clock
 	signals                        <-chan os.Signal
 	openLocal                      func(context.Context, localConfig) (localServer, error)
+	openDead                       func(ctx context.Context, stack string) (deadLetters, error)
 	openTokens                     func(data string) (book tokenBook, closeBook func() error, err error)
 }
 
@@ -33,7 +34,10 @@ type commands struct {
 	Agent    agentCommand     `cmd:"" help:"Send one message to an agent and print the answer."`
 	Wait     waitCommand      `cmd:"" help:"Wait for a run to end and print its answer."`
 	Sessions sessionsCommands `cmd:"" help:"Look at conversations."`
+	Runs     runsCommands     `cmd:"" help:"Look at runs that are not over, and stop them."`
+	Cron     cronCommands     `cmd:"" help:"Keep jobs that run at a time."`
 	Token    tokenCommands    `cmd:"" help:"Manage the tokens that clients connect with."`
+	DLQ      dlqCommands      `cmd:"" name:"dlq" help:"Look at wake-ups that failed too often."`
 	Serve    serveCommand     `cmd:"" help:"Run a gateway on this machine."`
 
 	Version kong.VersionFlag `short:"V" help:"Print the version and exit."`
