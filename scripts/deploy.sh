@@ -18,8 +18,7 @@ fi
 outputs=.cache/deploy/outputs.json
 mkdir -p .cache/deploy
 rm -f "$outputs"
-arch=arm64
-[[ $(stack_option architecture "$@") == x86_64 ]] && arch=amd64
+arch=$(stack_arch "$@")
 
 step "functions for $arch"
 quietly .cache/deploy/build.log scripts/build.sh functions "$arch"

@@ -10,6 +10,10 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . scripts/node.sh
 . scripts/stack.sh
+if [[ -n ${AWS_ENDPOINT_URL:-} ]]; then
+  endpoint_options
+  set -- "${options[@]}" "$@"
+fi
 name=$(stack_option name "$@")
 removal=$(stack_option removal "$@")
 region=$(stack_option region "$@")
@@ -17,8 +21,7 @@ region=$(stack_option region "$@")
 
 # CDK makes the template before it takes the stack away, and that needs the zips to be
 # there, whatever is in them.
-arch=arm64
-[[ $(stack_option architecture "$@") == x86_64 ]] && arch=amd64
+arch=$(stack_arch "$@")
 for main in functions/*/main.go; do
   function=$(basename "$(dirname "$main")")
   if [[ ! -e ${DIST:-dist}/$arch/$function.zip ]]; then

@@ -19,26 +19,13 @@ outputs=$up/outputs.json
 mkdir -p "$up"
 rm -f "$outputs"
 
-case $(uname -s)-$(uname -m) in
-  Linux-x86_64) arch=amd64 lambda=x86_64 ;;
-  Linux-aarch64) arch=arm64 lambda=arm64 ;;
-  *)
-    echo "up: the endpoint runs the functions as processes of this machine, which must be Linux on x86_64 or arm64" >&2
-    exit 3
-    ;;
-esac
-
 if [[ -z ${AWS_ENDPOINT_URL:-} ]]; then
   step "endpoint"
   scripts/endpoint.sh start
   . .cache/endpoint.env
 fi
-options=(--output "$up/cdk.out" -c "laneway.assets=${DIST:-dist}" -c "laneway.emulator=true" -c "laneway.architecture=$lambda" -c "laneway.removal=destroy")
-# MiniStack sends what a route's function returns in any case, and does not know the
-# resource that says so.
-if curl -fsS -o /dev/null "$AWS_ENDPOINT_URL/_ministack/health" 2>/dev/null; then
-  options+=(-c "laneway.two.way=false")
-fi
+endpoint_options
+options+=(--output "$up/cdk.out" -c "laneway.assets=${DIST:-dist}")
 keys=()
 for name in ANTHROPIC_API_KEY OPENAI_API_KEY OPENAI_BASE_URL; do
   [[ -n ${!name:-} ]] && keys+=("$name")
@@ -49,6 +36,7 @@ elif ((${#keys[@]} == 0)); then
   options+=(-c "laneway.model=demo")
 fi
 options+=("$@")
+arch=$(stack_arch "${options[@]}")
 
 step "functions for $arch"
 quietly "$up/build.log" scripts/build.sh functions "$arch"

@@ -248,7 +248,7 @@ func killed(t *testing.T, s *stack) {
 // end takes the stack away.
 func (s *stack) end(t *testing.T) {
 	t.Helper()
-	cmd := exec.Command(filepath.Join("..", "..", "scripts", "destroy.sh"), s.options("emulator=true", "removal=destroy")...)
+	cmd := exec.Command(filepath.Join("..", "..", "scripts", "destroy.sh"), s.options()...)
 	cmd.Env = s.env
 	began := time.Now()
 	if out, err := cmd.CombinedOutput(); err != nil {
