@@ -33,6 +33,7 @@ type app struct {
 type commands struct {
 	Agent    agentCommand     `cmd:"" help:"Send one message to an agent and print the answer."`
 	Wait     waitCommand      `cmd:"" help:"Wait for a run to end and print its answer."`
+	Cost     costCommand      `cmd:"" help:"Say what a run cost."`
 	Sessions sessionsCommands `cmd:"" help:"Look at conversations."`
 	Runs     runsCommands     `cmd:"" help:"Look at runs that are not over, and stop them."`
 	Cron     cronCommands     `cmd:"" help:"Keep jobs that run at a time."`

@@ -29,6 +29,7 @@ func main() {
 		signals:        signals,
 		openLocal:      openLocal,
 		openTokens:     openTokens,
+		openDead:       openDead,
 	}
 	os.Exit(a.run(context.Background(), os.Args[1:]))
 }

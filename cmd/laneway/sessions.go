@@ -14,8 +14,9 @@ import (
 
 // sessionsCommands look at conversations.
 type sessionsCommands struct {
-	List sessionsListCommand `cmd:"" help:"List conversations, the last used first."`
-	Show sessionsShowCommand `cmd:"" help:"Print a conversation."`
+	List    sessionsListCommand    `cmd:"" help:"List conversations, the last used first."`
+	Show    sessionsShowCommand    `cmd:"" help:"Print a conversation."`
+	Explain sessionsExplainCommand `cmd:"" help:"Say what a conversation is doing, why it is quiet, and what comes next."`
 }
 
 // listTimeout bounds commands that only look.
