@@ -114,6 +114,7 @@ func (g *Gateway) afterAccept(ctx context.Context, r *Request, acc lane.Accepted
 		return err
 	case acc.Stopped:
 		g.replyAccepted(r, acc.Status)
+		g.tellStopped(ctx, acc.Status)
 		return g.replyFinal(r, acc.Status)
 	case !acc.Repeat:
 		return nil
@@ -134,6 +135,14 @@ func (g *Gateway) afterAccept(ctx context.Context, r *Request, acc lane.Accepted
 		r.frame.Send(frame)
 	}
 	return err
+}
+
+// tellStopped answers who waits already for a run that ended with its acceptance (K1):
+// it is never unsettled, so nobody else would before their time is over.
+func (g *Gateway) tellStopped(ctx context.Context, st run.Status) {
+	if err := g.Notify.Waiters(ctx, st); err != nil {
+		g.Logger.Warn("waiters of a stopped run left to their timers", "run", st.Ref.Run, "err", err)
+	}
 }
 
 func (g *Gateway) replyFinal(r *Request, st run.Status) error {

@@ -395,9 +395,14 @@ func TestK1_AStopThatOvertakesAFrameStopsIt(t *testing.T) {
 			t.Errorf("nothing to stop: %+v", ab)
 		}
 		c.at.Add(10)
+		waits := c.post("agent.wait", obj{"runId": "k", "timeoutMs": 60_000})
 		req := c.postAt("agent", obj{"sessionKey": "s", "message": "too late", "idempotencyKey": "k"}, sent)
 		var f protocol.Final
 		into(t, c.answer(req, 2), &f)
+		var told protocol.Wait // at once, not when its time is over
+		if into(t, c.answer(waits, 1), &told); told.Status != "error" || told.StopReason != "rpc" {
+			t.Errorf("known %v: who waited for it was told %+v", known, told)
+		}
 		if f.Status != "timeout" || f.Summary != "aborted" || f.StopReason != "rpc" {
 			t.Errorf("known %v: %+v", known, f)
 		}

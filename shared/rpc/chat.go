@@ -119,6 +119,9 @@ func (g *Gateway) afterSend(ctx context.Context, r *Request, acc lane.Accepted, 
 		return nil
 	}
 	st := acc.Status
+	if acc.Stopped {
+		g.tellStopped(ctx, st)
+	}
 	if acc.Repeat {
 		if st, err = g.Notify.Ended(ctx, acc.Status.Ref); err != nil {
 			return err
