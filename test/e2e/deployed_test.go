@@ -46,6 +46,7 @@ func TestDeployed(t *testing.T) {
 	t.Run("clients", func(t *testing.T) { clients(t, s.gateway, s.model) })
 	t.Run("stock command line", func(t *testing.T) { stock(t, s.gateway, s.model) })
 	t.Run("reference client", func(t *testing.T) { reference(t, s.gateway, s.model) })
+	t.Run("schedules", func(t *testing.T) { scheduled(t, s) })
 	t.Run("redeployed while a run is active", func(t *testing.T) { redeployed(t, s) })
 	t.Run("a run over five time limits", func(t *testing.T) { overLimits(t, s) })
 	t.Run("a runner is killed in mid-stream", func(t *testing.T) { killed(t, s) })
