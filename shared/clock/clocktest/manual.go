@@ -100,3 +100,11 @@ func (m *Manual) Armed() int {
 	defer m.mu.Unlock()
 	return m.armed
 }
+
+// Pending is how many waits are under way, those included that nobody listens to any
+// more.
+func (m *Manual) Pending() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.waits)
+}
