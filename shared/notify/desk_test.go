@@ -20,6 +20,7 @@ import (
 	"laneway/shared/session"
 	"laneway/shared/table"
 	"laneway/shared/wiring"
+	"laneway/test/backends"
 )
 
 // desk is a service over a real store, with timers and a transport in the hands of a
@@ -263,3 +264,9 @@ func status(t *testing.T, frame string) string {
 }
 
 const expired = `"payload":{"runId":"r1","status":"timeout"}`
+
+// onBolt is for what does not depend on the store.
+func onBolt(t *testing.T, f func(t *testing.T, d *desk)) {
+	t.Helper()
+	f(t, newDesk(t, backends.Bolt(t)))
+}
