@@ -69,7 +69,7 @@ func TestAFunctionIsToldOfWhatItUses(t *testing.T) {
 	}
 	schedules := []string{EnvScheduleDLQ, EnvScheduleGroup, EnvScheduleRole, EnvSchedulerARN}
 	for name, extra := range map[string][]string{
-		Gateway: schedules, Runner: append([]string{EnvSecret}, schedules...), Notifier: nil, Scheduler: schedules, Watchdog: nil,
+		Gateway: schedules, Runner: append([]string{EnvSecret}, schedules...), Notifier: nil, Scheduler: schedules, Watchdog: schedules,
 	} {
 		want := slices.Sorted(slices.Values(slices.Concat(everywhere, extra)))
 		got := slices.Sorted(maps.Keys(environmentOf(t, synth(t), name)))

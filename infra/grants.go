@@ -64,12 +64,13 @@ func grants() map[string]grant {
 			writes: []string{table.Sessions, table.Runs, table.Jobs, table.Audit},
 			sends:  lanes(), timers: true, schedules: true,
 		},
-		// Finds sessions with work and nobody at it, and wakes them.
+		// Finds sessions with work and nobody at it, and wakes them; fires jobs that
+		// nobody has fired, and puts schedules that could not be put.
 		Watchdog: {
-			reads:   []string{table.Jobs, table.Config},
-			writes:  []string{table.Sessions, table.Runs, table.Audit},
+			reads:   []string{table.Config},
+			writes:  []string{table.Sessions, table.Runs, table.Jobs, table.Audit},
 			indexes: []string{table.IndexActive},
-			sends:   lanes(), timers: true,
+			sends:   lanes(), timers: true, schedules: true,
 		},
 	}
 }
@@ -85,7 +86,7 @@ var (
 	listActions     = []string{"s3:ListBucket"} // without it an absent key is a 403, not a 404
 	postActions     = []string{"execute-api:ManageConnections"}
 	secretActions   = []string{"secretsmanager:GetSecretValue"}
-	scheduleActions = []string{"scheduler:CreateSchedule", "scheduler:UpdateSchedule", "scheduler:DeleteSchedule", "scheduler:GetSchedule"}
+	scheduleActions = []string{"scheduler:CreateSchedule", "scheduler:DeleteSchedule"}
 	passActions     = []string{"iam:PassRole"}
 	invokeActions   = []string{"lambda:InvokeFunction"}
 	modelActions    = []string{"bedrock:InvokeModel", "bedrock:InvokeModelWithResponseStream"}
