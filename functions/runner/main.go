@@ -4,6 +4,8 @@ package main
 
 import (
 	"context"
+	"os"
+	"strconv"
 	"time"
 
 	"laneway/functions/adapter"
@@ -38,6 +40,7 @@ func runner(f *setup.Function) (*loop.Runner, error) {
 	}
 	return f.Core.Runner(wiring.RunnerConfig{
 		Models: agents, Agents: agents, StepNeed: stepNeed(f.Env.Timeout), Reserve: reserve(f.Env.Timeout),
+		MemoryMB: memoryMB(os.Getenv("AWS_LAMBDA_FUNCTION_MEMORY_SIZE")),
 	})
 }
 
@@ -47,3 +50,10 @@ func stepNeed(limit time.Duration) time.Duration { return min(30*time.Second, li
 
 // reserve is what the last writes of an invocation are given.
 func reserve(limit time.Duration) time.Duration { return min(5*time.Second, limit/8) }
+
+// memoryMB is what the platform says that this function was given, which its time is
+// billed by; 0 where it does not say.
+func memoryMB(s string) int {
+	n, _ := strconv.Atoi(s)
+	return max(n, 0)
+}

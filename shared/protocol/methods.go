@@ -85,6 +85,7 @@ var methods = []Method{
 	method[NoParams]("plugin.approval.list", ScopeApprovals),
 	method[RunsListParams]("runs.list", ScopeRead),
 	method[RunsAbortParams]("runs.abort", ScopeWrite),
+	method[RunsCostParams]("runs.cost", ScopeRead),
 	hidden(method[DLQListParams]("dlq.list", ScopeAdmin)),
 	hidden(method[DLQParams]("dlq.retry", ScopeAdmin)),
 	hidden(method[DLQParams]("dlq.purge", ScopeAdmin)),

@@ -116,6 +116,25 @@ type RunRow struct {
 	Used map[string]float64 `json:"used,omitempty"`
 }
 
+// RunCost is the reply of runs.cost: what a run used by what that is billed by, and
+// what each costs by the list of Prices.
+type RunCost struct {
+	RunID      string             `json:"runId"`
+	SessionKey string             `json:"sessionKey"`
+	Ended      bool               `json:"ended"` // false: so far
+	Attempts   int64              `json:"attempts,omitempty"`
+	DurationMs int64              `json:"durationMs,omitempty"`
+	Provider   string             `json:"provider,omitempty"`
+	Model      string             `json:"model,omitempty"`
+	Usage      *Usage             `json:"usage,omitempty"` // tokens
+	Used       map[string]float64 `json:"used"`
+	USD        float64            `json:"usd"`                // all that has a price
+	CloudUSD   float64            `json:"cloudUsd"`           // without tokens
+	Items      map[string]float64 `json:"items"`              // USD
+	Unpriced   []string           `json:"unpriced,omitempty"` // used, with no price in the list
+	Prices     string             `json:"prices"`             // date of the list
+}
+
 // RunAborted is the reply of runs.abort.
 type RunAborted struct {
 	OK         bool   `json:"ok"`

@@ -56,6 +56,11 @@ type RunsAbortParams struct {
 	Reason string `json:"reason,omitempty" wire:"max=512"`
 }
 
+// RunsCostParams names a run: runs.cost.
+type RunsCostParams struct {
+	RunID string `json:"runId" wire:"required,id"`
+}
+
 // UploadsCreateParams asks for a place to put a file that is too large for a frame.
 type UploadsCreateParams struct {
 	SizeBytes int64  `json:"sizeBytes" wire:"required,min=1,max=5368709120"`

@@ -20,6 +20,7 @@ func (g *Gateway) diagMethods() map[string]handler {
 		"sessions.explain": g.sessionsExplain,
 		"runs.list":        g.runsList,
 		"runs.abort":       g.runsAbort,
+		"runs.cost":        g.runsCost,
 		"dlq.list":         g.dlqList,
 		"dlq.retry":        g.dlqRetry,
 		"dlq.purge":        g.dlqPurge,
