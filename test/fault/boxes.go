@@ -34,11 +34,15 @@ type boxes struct {
 	dead   []*message
 	old    []*message // sent once, for those that come again
 	n      int
-	sent   int
+	minute time.Duration
+	sent   int // in this minute
 	dedup  map[string]time.Duration
 }
 
 func newBoxes(s *Sim) *boxes { return &boxes{s: s, dedup: make(map[string]time.Duration)} }
+
+// storm is how many wake-ups of a minute are too many, for the few runs that there are.
+const storm = 150
 
 // send is called by the one goroutine that was let go on.
 func (b *boxes) send(l queue.Lane, group, dedup string, body []byte, reason string) {
@@ -51,6 +55,12 @@ func (b *boxes) send(l queue.Lane, group, dedup string, body []byte, reason stri
 	b.dedup[key] = now
 	b.n++
 	b.sent++
+	if b.minute != now/time.Minute {
+		b.minute, b.sent = now/time.Minute, 0
+	}
+	if b.sent > storm {
+		b.s.violate("storm", "%d wake-ups in a minute, the last one %s", b.sent, reason)
+	}
 	m := &message{id: b.n, lane: l, group: group, body: slices.Clone(body), reason: reason}
 	b.wakes, b.old = append(b.wakes, m), append(b.old, m)
 }

@@ -109,7 +109,7 @@ func (b *brain) Stream(ctx context.Context, r model.Request) iter.Seq2[model.Par
 				if !say("text", model.Part{Text: fmt.Sprintf("part %d of %s. ", i, runID)}) {
 					return
 				}
-				if err := clock.Sleep(ctx, clockOf{b.p}, 2*time.Second); err != nil {
+				if err := clock.Sleep(ctx, clockOf{b.p}, 2300*time.Millisecond); err != nil {
 					yield(model.Part{}, &model.Error{Class: model.Aborted, Message: "cancelled", Err: err})
 					return
 				}

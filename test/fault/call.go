@@ -16,7 +16,9 @@ type call struct {
 	what  string // for the timeline, and to order calls of one process
 	point point  // named kill point, or empty
 	ops   []table.Op
-	post  bool // to a connection
+	kind  kind   // of a write
+	key   string // of the session that it changes
+	post  bool   // to a connection
 	read  bool
 	out   chan verdict
 }

@@ -178,22 +178,34 @@ func (s *Sim) sweeps(now time.Duration, soonest func(time.Duration)) []choice {
 	return nil
 }
 
+// patience is how long a request waits for its moment.
+const patience = 20 * time.Second
+
 // requests are those of clients that are due.
 func (s *Sim) requests(now time.Duration, soonest func(time.Duration)) []choice {
 	var can []choice
 	for _, o := range s.ops {
 		switch {
 		case o.begun:
-		case o.at <= now:
+		case o.at > now:
+			soonest(o.at)
+		case o.when != "" && now < o.at+patience && !s.about(o.when, o.key):
+			soonest(o.at + patience)
+		default:
 			can = append(can, choice{6, nil, func() { s.ask(o) }})
 			if len(can) == 6 {
 				return can
 			}
-		default:
-			soonest(o.at)
 		}
 	}
 	return can
+}
+
+// about says whether somebody is about to make a write of a kind in a session.
+func (s *Sim) about(k kind, key string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(s.parked, func(c *call) bool { return c.kind == k && c.key == key })
 }
 
 // played says whether everything was asked for that is to be, and everything that may

@@ -49,11 +49,11 @@ func brief(b []byte) string {
 
 // wire is what the kit reads of a frame.
 type wire struct {
-	Type    string `json:"type"`
-	ID      string `json:"id"`
-	OK      bool   `json:"ok"`
-	Event   string `json:"event"`
-	Error   struct {
+	Type  string `json:"type"`
+	ID    string `json:"id"`
+	OK    bool   `json:"ok"`
+	Event string `json:"event"`
+	Error struct {
 		Code string `json:"code"`
 	} `json:"error"`
 	Payload struct {

@@ -313,7 +313,9 @@ func (g *ghost) ended(c *change, sg *sessionGhost, r *runGhost, body []byte) {
 			g.s.violate("stop", "%s ends %s as aborted, which nobody stopped", c.by, r.id)
 		}
 	case kEndQueued, kAccept:
-		if !slices.ContainsFunc(c.m0.Pending, func(p session.Pending) bool { return p.Run == shortID(r) || strings.HasPrefix(p.Run, "followup-overflow:") }) {
+		if !slices.ContainsFunc(c.m0.Pending, func(p session.Pending) bool {
+			return p.Run == shortID(r) || strings.HasPrefix(p.Run, "followup-overflow:")
+		}) {
 			g.s.violate("terminal", "%s ends %s as waiting, which it is not", c.by, r.id)
 		}
 	default:

@@ -208,6 +208,9 @@ func (g *ghost) finish() {
 	for _, id := range slices.Sorted(maps.Keys(g.asks)) {
 		g.finishAsk(g.asks[id])
 	}
+	for _, w := range g.waits {
+		g.s.violate("answer", "a waiter of %s still waits, and nobody will come", w.run)
+	}
 	g.finishTranscripts()
 }
 

@@ -219,7 +219,7 @@ func (g *ghost) seeResult(c *change, e row) {
 		if !strings.HasPrefix(key, e.RunID+"/") || k.begun.p == nil || k.result != "" {
 			continue
 		}
-		if k.begun != c.by && k.begun.p.hurt == 0 && !k.begun.p.dead && g.s.p.Invocation == 0 {
+		if k.begun != c.by && k.begun.p.hurt == 0 && !k.begun.p.dead {
 			g.s.violate("effect", "the outcome of %s is called unknown by %s, though nothing happened to %s", key, c.by, k.begun)
 		}
 	}
@@ -245,4 +245,3 @@ func (g *ghost) poisoned(runID string) {
 	defer g.s.mu.Unlock()
 	g.poison[runID] = true
 }
-

@@ -130,7 +130,9 @@ func isMeta(o *table.Op) bool {
 	return o.Key.Table == table.Sessions && o.Key.SK == "META" && strings.Contains(o.Key.PK, "#S#")
 }
 func isStatus(o *table.Op) bool { return o.Key.Table == table.Runs && o.Key.SK == "STATUS" }
-func isRow(o *table.Op) bool    { return o.Key.Table == table.Sessions && strings.Contains(o.Key.PK, "#T#") }
+func isRow(o *table.Op) bool {
+	return o.Key.Table == table.Sessions && strings.Contains(o.Key.PK, "#T#")
+}
 
 func sets(o *table.Op, attr string) bool {
 	return o != nil && slices.ContainsFunc(o.Set, func(s table.SetOp) bool { return s.Path.Attr == attr })

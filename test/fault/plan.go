@@ -19,6 +19,7 @@ import (
 type op struct {
 	id     string // of the request
 	at     time.Duration
+	when   kind // not before a write of this kind is about to be made in its session
 	conn   *conn
 	method string
 	params map[string]any
@@ -77,6 +78,9 @@ func (s *Sim) plan() {
 			o.runID = of.runID
 			o.params["runId"] = of.runID
 		}
+		if s.chance(2) {
+			o.when = pick(s, []kind{kClaim, kTerminal, kRelease, kAccept, kSteer, kSettled, kCommit})
+		}
 		s.add(o)
 	}
 	for range n(p.Commands) {
@@ -115,8 +119,11 @@ func (s *Sim) message(i int) *op {
 		o.params = map[string]any{"message": text, "idempotencyKey": runID, "sessionKey": key, "queueMode": mode}
 	}
 	s.add(o)
-	if i > 0 && s.chance(3) {
+	switch {
+	case i > 0 && s.chance(3):
 		o.at = s.ops[s.rng.IntN(len(s.ops))].at
+	case i > 0 && s.chance(4):
+		o.when = pick(s, []kind{kTerminal, kRelease, kSettled, kCancel, kCutoff, kCommit, kClaim})
 	}
 	return o
 }

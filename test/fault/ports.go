@@ -8,6 +8,7 @@ import (
 	"laneway/shared/lane"
 	"laneway/shared/push"
 	"laneway/shared/queue"
+	"laneway/shared/session"
 	"laneway/shared/table"
 )
 
@@ -68,7 +69,12 @@ func (t *port) Index(ctx context.Context, q table.IndexQuery) (table.KeyPage, er
 // Write implements table.Store.
 func (t *port) Write(ctx context.Context, ops ...table.Op) (table.Result, error) {
 	k := kindOf(ops)
-	v := t.p.park(ctx, call{what: describe(k, ops), point: around[k].before, ops: ops})
+	c := call{what: describe(k, ops), point: around[k].before, ops: ops, kind: k}
+	if meta := find(ops, isMeta); meta != nil {
+		ref, _ := session.RefOfPK(meta.Key.PK)
+		c.key = ref.Key
+	}
+	v := t.p.park(ctx, c)
 	if v != proceed && v != lostAfter {
 		return table.Result{}, t.fault(v, true)
 	}
@@ -91,7 +97,7 @@ type mailPort interface {
 func (s *Sim) mutedQueue(p *proc) mailPort {
 	var q mailPort = mail{p}
 	if m := s.cfg.Mutation; m != nil && m.Queue != nil {
-		q = m.Queue(p.slot.role, q, s)
+		q = m.Queue(p, q)
 	}
 	return q
 }

@@ -64,6 +64,8 @@ type proc struct {
 	hurt    int      // step of the last thing that went wrong with this process
 	overdue time.Duration
 	doomed  bool // it is to die as soon as nothing moves
+
+	later func() // of the mutation timer-after-the-row
 }
 
 // actor is one invocation of a process: what a claim belongs to.
@@ -96,7 +98,7 @@ func (s *Sim) spawn(sl *slot) *proc {
 	}
 	var store storePort = &port{p}
 	if m != nil && m.Store != nil {
-		store = m.Store(sl.role, store)
+		store = m.Store(p, store)
 	}
 	q := s.mutedQueue(p)
 	core, err := wiring.Build(wiring.Ports{Store: store, Queue: q, Timers: q, Poster: poster{p}}, wiring.Settings{

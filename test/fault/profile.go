@@ -29,13 +29,13 @@ type Profile struct {
 	Skew       time.Duration // of clocks
 	// Eager lets time pass only where nothing else can happen. Then nobody but the
 	// watchdog may be late, and without faults it must never be needed.
-	Eager bool
+	Eager  bool
 	Spread time.Duration // over which the calls come
 }
 
 func (p *Profile) stepNeed() time.Duration {
 	if p.Invocation > 0 {
-		return p.Invocation / 4
+		return p.Invocation / 2
 	}
 	return 30 * time.Second
 }
@@ -55,7 +55,7 @@ var (
 // profiles are chosen by the seed, each as often as the others.
 var profiles = []Profile{
 	{Name: "calm", Sessions: 2, Runners: 3, Messages: 6, Modes: modesAll, Plans: plansAll, Waits: 3, Stops: 2, Commands: 2, Repeats: 2, Conflicts: 1, Eager: true, Visibility: soon, Spread: 12 * time.Second},
-	{Name: "calm-stop", Sessions: 1, Runners: 3, Messages: 6, Modes: modesAll, Plans: []string{"", "U", "S", "L", "Z", "UZ", "SU"}, Waits: 2, Stops: 4, Eager: true, Visibility: soon, Spread: 10 * time.Second},
+	{Name: "calm-stop", Sessions: 1, Runners: 3, Messages: 6, Modes: modesAll, Plans: []string{"", "U", "S", "L", "Z", "UZ", "SU"}, Waits: 2, Stops: 6, Eager: true, Visibility: soon, Spread: 10 * time.Second},
 	{Name: "crash", Sessions: 1, Runners: 3, Messages: 4, Modes: modesAll, Plans: plansAll, Waits: 2, Stops: 1, Repeats: 1, Kills: 4, Visibility: seldom, Spread: 10 * time.Second},
 	{Name: "tools", Sessions: 1, Runners: 2, Messages: 3, Modes: []string{"agent", "steer", "followup"}, Plans: []string{"U", "B", "UU", "Q", "BUI", "L", "UL"}, Waits: 1, Kills: 3, Freezes: 1, Visibility: seldom, Spread: 6 * time.Second},
 	{Name: "freeze", Sessions: 1, Runners: 3, Messages: 4, Modes: modesAll, Plans: plansAll, Waits: 2, Stops: 1, Commands: 1, Freezes: 3, Kills: 1, Visibility: seldom, Skew: 2 * time.Second, Spread: 10 * time.Second},
@@ -66,7 +66,7 @@ var profiles = []Profile{
 	{Name: "stop", Sessions: 1, Runners: 3, Messages: 5, Modes: modesAll, Plans: []string{"", "U", "S", "L", "Z", "B"}, Waits: 2, Stops: 4, Commands: 1, Kills: 2, Stores: 3, Queues: 2, Visibility: seldom, Spread: 8 * time.Second},
 	{Name: "waits", Sessions: 1, Runners: 2, Messages: 3, Modes: []string{"agent", "followup", "steer"}, Plans: []string{"", "U", "S", "F"}, Waits: 6, Repeats: 2, Kills: 3, Freezes: 1, Stores: 3, Queues: 3, Posts: 3, Visibility: soon, Spread: 12 * time.Second},
 	{Name: "lanes", Sessions: 2, Runners: 2, Messages: 6, Modes: []string{"agent", "cron", "cron", "followup"}, Plans: []string{"", "U", "R", "E"}, Stops: 1, Kills: 2, Queues: 4, Visibility: seldom, Spread: 6 * time.Second},
-	{Name: "short", Sessions: 1, Runners: 3, Messages: 3, Modes: []string{"agent", "steer", "followup"}, Plans: []string{"U", "UUU", "BU", "LS", "SSS", "EU"}, Waits: 1, Stops: 1, Kills: 2, Invocation: 12 * time.Second, Visibility: soon, Spread: 10 * time.Second},
+	{Name: "short", Sessions: 1, Runners: 3, Messages: 3, Modes: []string{"agent", "steer", "followup"}, Plans: []string{"U", "UUU", "BU", "LS", "SU", "SB", "EU", "S"}, Waits: 1, Stops: 1, Kills: 2, Invocation: 12 * time.Second, Visibility: soon, Spread: 10 * time.Second},
 	{Name: "sleep", Sessions: 1, Runners: 2, Messages: 3, Modes: []string{"agent", "followup", "steer", "interrupt"}, Plans: []string{"Z", "UZ", "U"}, Stops: 2, Waits: 1, Kills: 2, Queues: 3, Visibility: seldom, Spread: 20 * time.Second},
 	{Name: "poison", Sessions: 1, Runners: 2, Messages: 3, Modes: []string{"agent", "followup"}, Plans: []string{"K", "UK", "U", ""}, Waits: 1, Visibility: soon, Spread: 5 * time.Second},
 	{Name: "all", Sessions: 2, Runners: 4, Messages: 7, Modes: modesAll, Plans: append([]string{"Z", "K"}, plansAll...), Waits: 3, Stops: 2, Commands: 1, Repeats: 2, Conflicts: 1, Kills: 3, Freezes: 2, Stores: 6, Queues: 4, Posts: 4, Visibility: seldom, Skew: time.Second, Spread: 15 * time.Second},
