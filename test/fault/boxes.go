@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"laneway/shared/lane"
@@ -178,7 +179,7 @@ func (s *Sim) receive(p *proc, m *message) {
 		if p.slot.role == runner {
 			h = p.wake(deadline)
 		}
-		err := queue.Call(ctx, h, queue.Message{ID: fmt.Sprint(m.id), Lane: m.lane, Group: m.group, Body: m.body, Receives: m.receives})
+		err := queue.Call(ctx, h, queue.Message{ID: strconv.Itoa(m.id), Lane: m.lane, Group: m.group, Body: m.body, Receives: m.receives})
 		what := "acknowledges"
 		if err != nil {
 			what = fmt.Sprintf("fails: %v", err)

@@ -7,20 +7,11 @@ import (
 
 // conn is a client's connection, and what it has got.
 type conn struct {
-	s      *Sim
-	id     string
-	gone   bool
-	hurt   bool               // a post to it went wrong: order and text are not judged
-	frames map[string][]frame // responses by request
-	runs   map[string]*seen   // events by run
-}
-
-// frame is a response.
-type frame struct {
-	step  int
-	ok    bool
-	state string // status of its payload
-	body  string
+	s    *Sim
+	id   string
+	gone bool
+	hurt bool             // a post to it went wrong: order and text are not judged
+	runs map[string]*seen // events by run
 }
 
 // seen is what a connection has got of a run's events.

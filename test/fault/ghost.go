@@ -50,12 +50,8 @@ type runGhost struct {
 	end     *run.Outcome
 	endStep int
 	endAt   time.Duration
-	endHurt bool // who ended it, or told its end, was disturbed meanwhile
 	stopped bool // accepted as stopped
-	mode    string
-	users   int              // rows that hold its message
-	taken   map[string]actor // event numbers
-	log     [][2]int64       // event numbers in the log
+	users   int  // rows that hold its message
 	nums    map[int64]number
 	tries   int64
 }
@@ -235,7 +231,6 @@ func (g *ghost) seeStatus(c *change, sg *sessionGhost, op *table.Op) {
 		g.fenced(c, sg, "the record of "+r.id)
 	}
 	if _, ok := setTo(op, run.AttrOriginLease).(int64); ok && r.end != nil {
-		g.tells(r, c.by)
 	}
 }
 
@@ -246,7 +241,7 @@ func (g *ghost) accepted(c *change, sg *sessionGhost, op *table.Op, short string
 		g.s.violate("accepted", "%s accepts %s once more", c.by, short)
 		return
 	}
-	r := &runGhost{id: op.Item.Str("run"), state: run.State(op.Item.Str(run.AttrState)), seq: op.Item.Int("seq"), into: op.Item.Str(run.AttrInto), nums: make(map[int64]number), taken: make(map[string]actor)}
+	r := &runGhost{id: op.Item.Str("run"), state: run.State(op.Item.Str(run.AttrState)), seq: op.Item.Int("seq"), into: op.Item.Str(run.AttrInto), nums: make(map[int64]number)}
 	r.s = sg
 	if sg == nil {
 		r.s = g.session(session.Ref{Tenant: session.DefaultTenant, Key: op.Item.Str("key")})
@@ -304,7 +299,6 @@ func (g *ghost) ended(c *change, sg *sessionGhost, r *runGhost, body []byte) {
 		return
 	}
 	r.end, r.endStep, r.endAt = &out, g.s.steps, g.s.now()
-	g.tells(r, c.by)
 	g.s.say2(r, &out)
 	switch c.kind {
 	case kTerminal:

@@ -1,6 +1,7 @@
 package fault
 
 import (
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -23,10 +24,9 @@ type askGhost struct {
 
 // waitGhost is a waiter's row.
 type waitGhost struct {
-	run     string // short id
-	taken   actor
-	step    int
-	answers int
+	run   string // short id
+	taken actor
+	step  int
 }
 
 func (g *ghost) asked(o *op) { g.asks[o.id] = &askGhost{o: o} }
@@ -95,9 +95,6 @@ func (g *ghost) excused(a *askGhost) bool {
 	return g.s.lastFault >= since && g.s.lastFault > 0
 }
 
-// tells notes who answers for a run that ended.
-func (g *ghost) tells(*runGhost, actor) {}
-
 // seeWaiter follows a waiter's row.
 func (g *ghost) seeWaiter(c *change, op *table.Op) {
 	key := op.Key.PK + op.Key.SK
@@ -137,7 +134,7 @@ func (g *ghost) seeEvents(c *change, op *table.Op) {
 		return
 	}
 	last := op.Item.Int("n")
-	what := fmt.Sprintf("%x", op.Item.Bytes("ev"))
+	what := hex.EncodeToString(op.Item.Bytes("ev"))
 	for n := first; n <= last; n++ {
 		old, used := r.nums[n]
 		switch {

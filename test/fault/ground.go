@@ -51,10 +51,10 @@ func (g *ground) write(p *proc, k kind, ops []table.Op) (table.Result, error) {
 		return res, err
 	}
 	if c.meta != nil {
-		it, err := g.tables.Get(ctx, c.ref.MetaKey())
-		if err != nil {
+		it, gone := g.tables.Get(ctx, c.ref.MetaKey())
+		if gone != nil {
 			g.s.violate("meta", "%s deleted the hot item", k)
-			return res, nil
+			return res, err
 		}
 		c.m1, c.pendN = session.DecodeMeta(c.ref, &it), it.Attrs.Int(session.AttrPendingN)
 	}

@@ -1,6 +1,7 @@
 package fault
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -78,7 +79,7 @@ func Many(t *testing.T, b Batch) *Summary {
 	}
 	wg.Wait()
 	sum.Took = time.Since(began)
-	slices.SortFunc(sum.Failed, func(a, b *Report) int { return int(a.Seed) - int(b.Seed) }) //nolint:gosec // seeds of a batch are near each other
+	slices.SortFunc(sum.Failed, func(a, b *Report) int { return cmp.Compare(a.Seed, b.Seed) })
 	return sum
 }
 

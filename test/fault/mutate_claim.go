@@ -16,7 +16,7 @@ func claimMutations() []Mutation {
 	return []Mutation{
 		{
 			Name: "claim-without-membership", Rule: "C1", Text: "taking does not check that the run waits, or is active",
-			Profiles: []string{"freeze", "queue", "crash"},
+			Profiles: []string{"calm-stop", "stop", "freeze"},
 			Store:    on([]kind{kClaim}, without(session.AttrPending, session.AttrActive)),
 		},
 		{

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -30,7 +31,8 @@ type op struct {
 	slot   *slot // gateway that it comes to
 	begun  bool
 	over   bool
-	lost   bool // its gateway died with it
+	lost   bool // its gateway died with it, or told it to come again
+	again  bool // it was sent once more
 	tries  int
 	first  *op // of which it is a repeat
 }
@@ -46,7 +48,7 @@ func (s *Sim) plan() {
 	}
 	s.budget = budget{n(p.Kills), n(p.Freezes), n(p.Stores), n(p.Queues), n(p.Posts)}
 	for i := range 2 {
-		c := &conn{s: s, id: fmt.Sprintf("conn%d", i+1), frames: make(map[string][]frame)}
+		c := &conn{s: s, id: fmt.Sprintf("conn%d", i+1)}
 		s.conns[c.id] = c
 	}
 	for i := range 2 {
@@ -145,9 +147,7 @@ func (s *Sim) add(o *op) {
 // repeat sends a key again, or another request under it.
 func (s *Sim) repeat(of *op, other bool) {
 	o := &op{method: of.method, params: map[string]any{}, runID: of.runID, key: of.key, mode: of.mode, first: of}
-	for k, v := range of.params {
-		o.params[k] = v
-	}
+	maps.Copy(o.params, of.params)
 	if other {
 		o.mode = "conflict"
 		o.params["message"] = fmt.Sprintf("say %s plan=; something else", of.runID)
@@ -210,16 +210,25 @@ func (s *Sim) ask(o *op) {
 // told to come again.
 const tries = 4
 
-// again sends a request once more, as a client that lost its gateway does: under the
+// askAgain sends a request once more, as a client that lost its gateway does: under the
 // same key, as a new request.
 func (s *Sim) askAgain(o *op) {
-	o.tries++
+	o.again = true
 	n := *o
-	n.id, n.begun, n.over, n.lost, n.first = fmt.Sprintf("%s+%d", o.id, o.tries), false, false, false, o
-	n.at, n.frame = s.now()+time.Second, time.Now().UnixMicro()+int64(len(s.ops))
+	n.id, n.begun, n.over, n.lost, n.again, n.when, n.first = o.id+"+", false, false, false, false, "", o
+	n.tries, n.at = o.tries+1, s.now()+time.Second
+	n.frame = s.start.Add(n.at).UnixMicro() + int64(len(s.ops))
 	n.slot = s.slots[s.rng.IntN(2)]
-	o.lost = false
 	s.ops = append(s.ops, &n)
+}
+
+// persist sends again what got no answer because its gateway died.
+func (s *Sim) persist() {
+	for _, o := range s.ops {
+		if o.lost && !o.again && o.tries < tries {
+			s.askAgain(o)
+		}
+	}
 }
 
 // nobody knows no token: the kit's connections are ready.

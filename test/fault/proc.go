@@ -51,7 +51,7 @@ type proc struct {
 	gate   *rpc.Gateway
 	ids    int // under s.mu
 
-	ctx    context.Context //nolint:containedctx // of all that the process does
+	ctx    context.Context // of all that the process does
 	cancel context.CancelFunc
 
 	// Under s.mu.

@@ -40,8 +40,6 @@ func (p *Profile) stepNeed() time.Duration {
 	return 30 * time.Second
 }
 
-func (p *Profile) faultless() bool { return p.Kills+p.Freezes+p.Stores+p.Queues+p.Posts == 0 }
-
 const never = -time.Second
 
 var (
