@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"laneway/shared/claim"
+	"laneway/shared/diag"
 	"laneway/shared/local"
 	"laneway/shared/model/adapters"
 	"laneway/shared/model/choose"
@@ -38,6 +39,10 @@ func openLocal(ctx context.Context, c localConfig) (localServer, error) {
 	if err != nil {
 		return nil, err
 	}
+	stuck, err := diag.ParseThresholds(c.Env("LANEWAY_STUCK_WARN_MS"), c.Env("LANEWAY_STUCK_ABORT_MS"))
+	if err != nil {
+		return nil, fmt.Errorf("LANEWAY_STUCK_WARN_MS, LANEWAY_STUCK_ABORT_MS: %w", err)
+	}
 	level := slog.LevelInfo
 	if c.Quiet {
 		level = slog.LevelError
@@ -62,7 +67,7 @@ func openLocal(ctx context.Context, c localConfig) (localServer, error) {
 	}
 	server, err := local.Open(ctx, local.Config{
 		Data: c.Data, Listen: c.Listen, Token: c.Token, Limits: limits, Workspace: c.Workspace, Shell: c.Shell, Function: c.Function, Times: claim.Times{Lease: c.Lease},
-		Model: selected, Models: models, Version: version(), Log: log, Lanes: lanes, Stores: stores, Advertise: c.Advertise,
+		Model: selected, Models: models, Version: version(), Log: log, Lanes: lanes, Stores: stores, Advertise: c.Advertise, Diagnostics: stuck,
 	})
 	if errors.Is(err, tablebolt.ErrLocked) {
 		return nil, fmt.Errorf("%w; leave --local out to talk to it, or name another directory with --data", inUse(c.Data))

@@ -30,6 +30,7 @@ import (
 	"laneway/shared/awsscheduler"
 	"laneway/shared/blob/s3"
 	"laneway/shared/clock"
+	"laneway/shared/diag"
 	"laneway/shared/push/apigw"
 	"laneway/shared/queue"
 	"laneway/shared/queue/sqs"
@@ -56,6 +57,8 @@ type Env struct {
 	Endpoint    string // AWS_ENDPOINT_URL
 	// Timeout is the function's own time limit.
 	Timeout time.Duration // LANEWAY_TIMEOUT_SECONDS; 0: not known
+	// Diagnostics say when a session that does not move is noticed.
+	Diagnostics diag.Thresholds // LANEWAY_STUCK_WARN_MS, LANEWAY_STUCK_ABORT_MS; empty: 2 and 6 minutes
 	// Workspace is where an agent's tools work while the function lives.
 	Workspace string // LANEWAY_WORKSPACE; empty: /tmp/workspace
 	// Schedules are where those of jobs are kept; zero: this function keeps none.
@@ -74,6 +77,10 @@ func Read(get func(string) string) (Env, error) {
 			Group: get("LANEWAY_SCHEDULE_GROUP"), RoleARN: get("LANEWAY_SCHEDULE_ROLE_ARN"),
 			DeadARN: get("LANEWAY_SCHEDULE_DLQ_ARN"), TargetARN: get("LANEWAY_SCHEDULER_ARN"),
 		},
+	}
+	var err error
+	if e.Diagnostics, err = diag.ParseThresholds(get("LANEWAY_STUCK_WARN_MS"), get("LANEWAY_STUCK_ABORT_MS")); err != nil {
+		return e, fmt.Errorf("LANEWAY_STUCK_WARN_MS, LANEWAY_STUCK_ABORT_MS: %w", err)
 	}
 	if v := get("LANEWAY_TIMEOUT_SECONDS"); v != "" {
 		n, err := strconv.Atoi(v)
@@ -232,7 +239,7 @@ func (f *Function) core() (*wiring.Core, error) {
 			Log: f.Log, Version: Version, Pacing: 250 * time.Millisecond, MaxPayload: 32 << 10,
 			Unreachable: 8 * time.Second,
 			// A function that answers a frame has 29 s.
-			BusyWait: 15 * time.Second,
-			Cron:     jobs,
+			BusyWait: 15 * time.Second, Diagnostics: f.Env.Diagnostics,
+			Cron: jobs,
 		})
 }

@@ -49,6 +49,8 @@ func TestRead_NamesTheVariableThatIsWrong(t *testing.T) {
 		"LANEWAY_TIMER_URL":          {"", "timers"},
 		"LANEWAY_LOG_LEVEL":          {"loud"},
 		"LANEWAY_TIMEOUT_SECONDS":    {"0", "900s", "-1"},
+		"LANEWAY_STUCK_WARN_MS":      {"2min", "-5000"},
+		"LANEWAY_STUCK_ABORT_MS":     {"6min", "-5000"},
 		"AWS_ENDPOINT_URL":           {"localhost:4566", "127.0.0.1"},
 	} {
 		for _, v := range values {

@@ -140,3 +140,24 @@ func TestThresholds(t *testing.T) {
 		}
 	}
 }
+
+func TestParseThresholds(t *testing.T) {
+	t.Parallel()
+	got, err := diag.ParseThresholds("60000", "600000")
+	if err != nil || got != (diag.Thresholds{Warn: minute, Abort: 10 * minute}) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if got, err := diag.ParseThresholds("", ""); err != nil || got != (diag.Thresholds{}) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	for _, bad := range []string{"0", "-1", "2m", "1.5", "99999999999999"} {
+		for i, f := range []func() (diag.Thresholds, error){
+			func() (diag.Thresholds, error) { return diag.ParseThresholds(bad, "") },
+			func() (diag.Thresholds, error) { return diag.ParseThresholds("", bad) },
+		} {
+			if got, err := f(); err == nil {
+				t.Errorf("%d: %q is %+v", i, bad, got)
+			}
+		}
+	}
+}

@@ -12,6 +12,8 @@ package diag
 
 import (
 	"cmp"
+	"fmt"
+	"strconv"
 	"time"
 )
 
@@ -44,3 +46,26 @@ func (t Thresholds) WithDefaults() Thresholds {
 	t.Late = cmp.Or(t.Late, time.Second)
 	return t
 }
+
+// ParseThresholds reads the two settings that operators have, in milliseconds; empty
+// is the default.
+func ParseThresholds(warnMs, abortMs string) (Thresholds, error) {
+	var t Thresholds
+	for _, v := range []struct {
+		name, ms string
+		into     *time.Duration
+	}{{"stuckSessionWarnMs", warnMs, &t.Warn}, {"stuckSessionAbortMs", abortMs, &t.Abort}} {
+		if v.ms == "" {
+			continue
+		}
+		n, err := strconv.ParseInt(v.ms, 10, 64)
+		if err != nil || n < 1 || n > int64(maxThreshold/time.Millisecond) {
+			return t, fmt.Errorf("diagnostics.%s: want milliseconds, from 1 to %d", v.name, maxThreshold/time.Millisecond)
+		}
+		*v.into = time.Duration(n) * time.Millisecond
+	}
+	return t, nil
+}
+
+// maxThreshold is longer than any run lasts.
+const maxThreshold = 7 * 24 * time.Hour

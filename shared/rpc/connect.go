@@ -23,6 +23,8 @@ const methodConnect = "connect"
 // events lists the events that are sent.
 var events = []string{
 	protocol.EventChallenge, protocol.EventTick, protocol.EventAgent, protocol.EventChat, protocol.EventShutdown, protocol.EventSessionsChanged,
+	protocol.EventSessionState, protocol.EventSessionLongRunning, protocol.EventSessionStalled, protocol.EventSessionStuck,
+	protocol.EventRecoveryRequested, protocol.EventRecoveryCompleted,
 }
 
 // first serves messages of a connection that has not been let in: one connect, and
