@@ -10,6 +10,7 @@ import (
 	"laneway/shared/clock"
 	"laneway/shared/model"
 	"laneway/shared/model/watch"
+	"laneway/shared/protocol"
 	"laneway/shared/queue"
 	"laneway/shared/reply"
 	"laneway/shared/session"
@@ -232,7 +233,7 @@ func (a *attempt) row(ans answer) transcript.Entry {
 		b := &ans.blocks[i]
 		// Arguments that are no JSON are kept as a string: the row must be JSON.
 		if b.Type == model.ToolCall && !json.Valid(b.Arguments) {
-			b.Arguments, _ = json.Marshal(string(b.Arguments))
+			b.Arguments = protocol.AppendString(nil, string(b.Arguments))
 		}
 	}
 	usage := ans.usage

@@ -103,7 +103,7 @@ func (a *attempt) work(ctx context.Context) error {
 		defer cancel()
 		return a.abandon(last, err)
 	}
-	wctx, stop := a.watch(ctx)
+	wctx, stop := a.watch()
 	defer stop()
 	err := a.turn(wctx)
 	return a.end(ctx, wctx, err)

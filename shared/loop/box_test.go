@@ -92,10 +92,3 @@ func (b *box) lose() {
 	defer b.mu.Unlock()
 	b.list = nil
 }
-
-// waiting is what was not taken, what is not due included.
-func (b *box) waiting() []letter {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return slices.Clone(b.list)
-}

@@ -3,6 +3,7 @@ package loop_test
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -30,7 +31,7 @@ func TestBreaker_AToolThatIsAskedForForEver(t *testing.T) {
 		"one call":           {func(int) []model.Block { return []model.Block{block("a", "act")} }, func(int) string { return "same" }, "tool_loop", 21},
 		"ping-pong of three": {func(n int) []model.Block { return []model.Block{arg("a", n%3)} }, func(int) string { return "same" }, "tool_loop", 70},
 		"a batch":            {func(int) []model.Block { return []model.Block{arg("a", 1), arg("b", 2)} }, func(int) string { return "same" }, "tool_loop", 42},
-		"ever new results":   {func(int) []model.Block { return []model.Block{block("a", "act")} }, func(n int) string { return fmt.Sprint(n) }, "retry_limit", 120},
+		"ever new results":   {func(int) []model.Block { return []model.Block{block("a", "act")} }, strconv.Itoa, "retry_limit", 120},
 		"ever new calls":     {func(n int) []model.Block { return []model.Block{arg("a", n)} }, func(int) string { return "same" }, "retry_limit", 120},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -76,7 +76,7 @@ func (c *client) all(want func(map[string]any) bool) (out []map[string]any) {
 // str walks to a string member by path.
 func str(f map[string]any, path string) string {
 	var v any = f
-	for _, k := range strings.Split(path, ".") {
+	for k := range strings.SplitSeq(path, ".") {
 		switch x := v.(type) {
 		case map[string]any:
 			v = x[k]

@@ -6,12 +6,8 @@ import (
 	"laneway/shared/tool"
 )
 
-func lifecycle(phase string, kv ...any) stream.Event {
-	d := map[string]any{"phase": phase}
-	for i := 0; i+1 < len(kv); i += 2 {
-		d[kv[i].(string)] = kv[i+1]
-	}
-	return stream.Agent("lifecycle", d)
+func lifecycleStart(at int64) stream.Event {
+	return stream.Agent("lifecycle", map[string]any{"phase": "start", "startedAt": at})
 }
 
 func toolStart(b model.Block, at int64) []stream.Event {

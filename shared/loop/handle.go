@@ -49,8 +49,7 @@ func (r *Runner) Handle(ctx context.Context, w lane.Wakeup, deadline time.Time) 
 		default:
 			return nil
 		}
-		var taken *claim.TakenError
-		if errors.As(err, &taken) {
+		if taken, ok := errors.AsType[*claim.TakenError](err); ok {
 			m = taken.Meta // decide again from the item that was there
 			continue
 		}

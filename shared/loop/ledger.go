@@ -48,6 +48,14 @@ type call struct {
 	cut      bool // likewise: the end of the turn stopped it
 }
 
+// storedResult is a result as the ledger has it.
+type storedResult struct {
+	Content []model.Block  `json:"content"`
+	Details map[string]any `json:"details,omitempty"`
+	IsError bool           `json:"isError,omitempty"`
+	Meta    string         `json:"meta,omitempty"`
+}
+
 // ledger reads what is known of the calls of the last message that have no result in
 // the transcript: each is done, unknown, or still to run (L2).
 func (a *attempt) ledger(ctx context.Context, open []model.Block) ([]*call, error) {
@@ -90,11 +98,11 @@ func (c *call) read(at table.Attrs, tools *tool.Registry) error {
 	}
 	switch {
 	case c.state == ledgerDone:
-		var r tool.Result
+		var r storedResult
 		if err := json.Unmarshal(at.Bytes(attrLedgerResult), &r); err != nil {
 			return fmt.Errorf("ledger: %w", err)
 		}
-		c.result, c.told = &r, true
+		c.result, c.told = &tool.Result{Content: r.Content, Details: r.Details, IsError: r.IsError, Meta: r.Meta}, true
 	case c.state == ledgerStarted && tools.EffectOf(c.block.Name) == tool.Unsafe:
 		r := unknownOutcome(c.block.Name)
 		c.result = &r
@@ -154,7 +162,7 @@ func (a *attempt) put(c *call, state string, now int64) table.Op {
 }
 
 func (a *attempt) doneOp(k *call) (table.Op, error) {
-	b, err := json.Marshal(tool.Result{Content: a.kept(k), Details: tool.PersistDetails(k.result.Details), IsError: k.result.IsError, Meta: k.result.Meta})
+	b, err := json.Marshal(storedResult{Content: a.kept(k), Details: tool.PersistDetails(k.result.Details), IsError: k.result.IsError, Meta: k.result.Meta})
 	if err != nil {
 		return table.Op{}, err
 	}

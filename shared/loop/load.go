@@ -149,7 +149,7 @@ func (a *attempt) open(ctx context.Context) error {
 	if a.st.NextEvent == 0 { // no attempt has logged it yet
 		// Published before its row is in the log: the claim's own write said that the
 		// run began, and when (META.actAt).
-		a.first = a.out.Prepare(lifecycle("start", "startedAt", a.st.StartedAt))
+		a.first = a.out.Prepare(lifecycleStart(a.st.StartedAt))
 		a.first.Publish()
 	}
 	if unclean {

@@ -1,6 +1,10 @@
 package loop
 
-import "laneway/shared/id"
+import (
+	"strings"
+
+	"laneway/shared/id"
+)
 
 // Numbers of the loop breaker (spec: loop 4.4): a call that is repeated with the
 // same arguments and the same result is noted, blocked, and then ends the run.
@@ -65,11 +69,11 @@ func (r *repeats) note(c *call) {
 	if c.blocked {
 		return
 	}
-	text := ""
+	var text strings.Builder
 	for _, b := range c.result.Content {
-		text += b.Text
+		text.WriteString(b.Text)
 	}
-	now := repeated{Call: callDigest(c), Result: digest(text), N: 1}
+	now := repeated{Call: callDigest(c), Result: digest(text.String()), N: 1}
 	kept := make([]repeated, 0, len(r.Calls)+1)
 	for _, old := range r.Calls {
 		if old.Call != now.Call {

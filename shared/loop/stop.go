@@ -23,8 +23,7 @@ func (r *Runner) EndStopped(ctx context.Context, ref session.Ref) (bool, error) 
 			return false, nil
 		}
 		h, err := r.Claims.Resume(ctx, m)
-		var taken *claim.TakenError
-		if errors.As(err, &taken) {
+		if taken, ok := errors.AsType[*claim.TakenError](err); ok {
 			m = taken.Meta
 			continue
 		}

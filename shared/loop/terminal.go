@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 
 	"laneway/shared/claim"
 	"laneway/shared/notify"
@@ -63,7 +64,7 @@ func (a *attempt) tryTerminal(ctx context.Context, o *run.Outcome) (err error) {
 		return err
 	}
 	a.st.EndedAt, a.st.Outcome, a.st.State = now.UnixMilli(), o, run.Ended
-	batch := a.out.Prepare(append(a.ending[:len(a.ending):len(a.ending)], notify.EndEvents(&a.st, a.shownText(o))...)...)
+	batch := a.out.Prepare(append(slices.Clip(a.ending), notify.EndEvents(&a.st, a.shownText(o))...)...)
 	defer func() {
 		if err != nil {
 			batch.Drop()

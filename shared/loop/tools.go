@@ -245,7 +245,7 @@ func (a *attempt) kept(k *call) []model.Block {
 func (a *attempt) resultRow(k *call) transcript.Entry {
 	content := a.kept(k)
 	if note := a.chk.Repeat.warning(k); note != "" {
-		content = append(content[:len(content):len(content)], model.Block{Type: model.Text, Text: note})
+		content = append(slices.Clip(content), model.Block{Type: model.Text, Text: note})
 	}
 	return transcript.Entry{
 		ID: a.r.NewID(), Type: transcript.Message, RunID: a.st.RunID, At: a.r.Clock.Now().UnixMilli(),

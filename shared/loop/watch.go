@@ -44,7 +44,7 @@ func stopReason(m session.Meta) string {
 // watch gives the context of the turn. It ends with a cause: an abort (seen by the
 // claim's poll), the run's time-out, the invocation's end, the loss of the claim.
 // stop ends everything that watch started and waits for it.
-func (a *attempt) watch(ctx context.Context) (context.Context, func()) {
+func (a *attempt) watch() (context.Context, func()) {
 	wctx, cancel := context.WithCancelCause(a.h.Context())
 	var wg sync.WaitGroup
 	alarm := func(at time.Time, why error) {

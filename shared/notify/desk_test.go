@@ -266,7 +266,7 @@ func status(t *testing.T, frame string) string {
 const expired = `"payload":{"runId":"r1","status":"timeout"}`
 
 // onBolt is for what does not depend on the store.
-func onBolt(t *testing.T, f func(t *testing.T, d *desk)) {
+func onBolt(t *testing.T, f func(d *desk)) {
 	t.Helper()
-	f(t, newDesk(t, backends.Bolt(t)))
+	f(newDesk(t, backends.Bolt(t)))
 }

@@ -155,8 +155,7 @@ func (s *Service) events(ctx context.Context, st run.Status) error {
 		return s.firstEvents(ctx, st, info)
 	}
 	err := s.Stream.PushLogged(ctx, info, st.TermEvent)
-	var unsent *stream.UnsentError
-	if errors.As(err, &unsent) {
+	if unsent, ok := errors.AsType[*stream.UnsentError](err); ok {
 		return s.Late(ctx, st, unsent.Unsent)
 	}
 	return err

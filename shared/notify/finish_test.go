@@ -22,7 +22,9 @@ func origin(w run.Waiter) func(*run.Status) {
 
 // TestL5_WhoTellsAnEndHasItForHimself for as long as an answerer has.
 func TestL5_WhoTellsAnEndHasItForHimself(t *testing.T) {
-	each(t, func(t *testing.T, d *desk) {
+	t.Parallel()
+	each(t, func(d *desk) {
+		t := d.t
 		d.accept(origin(d.connect("c")))
 		d.end()
 		var wg sync.WaitGroup
@@ -60,7 +62,8 @@ func TestL5_WhoTellsAnEndHasItForHimself(t *testing.T) {
 // connection does not take them.
 func TestLate_FramesGoInTheirOrder(t *testing.T) {
 	t.Parallel()
-	onBolt(t, func(t *testing.T, d *desk) {
+	onBolt(t, func(d *desk) {
+		t := d.t
 		to := push.Target{ConnectionID: "c"}
 		big := strings.Repeat("x", 100<<10)
 		var unsent []stream.Unsent
@@ -97,7 +100,8 @@ func TestLate_FramesGoInTheirOrder(t *testing.T) {
 // error that would keep the run unsettled.
 func TestLate_WhatIsTooLarge(t *testing.T) {
 	t.Parallel()
-	onBolt(t, func(t *testing.T, d *desk) {
+	onBolt(t, func(d *desk) {
+		t := d.t
 		w := d.connect("c")
 		w.Kind = run.WaitFinal
 		st := run.Status{RunID: "r1", Outcome: &run.Outcome{Kind: run.OK, Payloads: []run.Payload{{Text: strings.Repeat("y", 400<<10)}}}}
@@ -117,7 +121,8 @@ func TestLate_WhatIsTooLarge(t *testing.T) {
 // TestLate_GivesUpSometime.
 func TestLate_GivesUpSometime(t *testing.T) {
 	t.Parallel()
-	onBolt(t, func(t *testing.T, d *desk) {
+	onBolt(t, func(d *desk) {
+		t := d.t
 		tries := 0
 		d.post = func(push.Target, []byte) error { tries++; return push.ErrFailed }
 		must(t, d.core.Notify.PostLater(t.Context(), push.Target{ConnectionID: "c"}, [][]byte{[]byte("1"), []byte("2")}))
@@ -131,7 +136,8 @@ func TestLate_GivesUpSometime(t *testing.T) {
 // TestTimer_ThatIsNone is an error, so that somebody learns of it.
 func TestTimer_ThatIsNone(t *testing.T) {
 	t.Parallel()
-	onBolt(t, func(t *testing.T, d *desk) {
+	onBolt(t, func(d *desk) {
+		t := d.t
 		for _, body := range []string{"", "{", "null", `{"kind":"other"}`, `[]`} {
 			if err := d.core.Notify.HandleTimer(t.Context(), []byte(body)); err == nil {
 				t.Errorf("%q is taken", body)

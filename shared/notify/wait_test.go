@@ -17,15 +17,19 @@ import (
 )
 
 // each runs a test over every store.
-func each(t *testing.T, f func(t *testing.T, d *desk)) {
+func each(t *testing.T, f func(d *desk)) {
 	t.Helper()
-	t.Parallel()
-	backends.Each(t, func(t *testing.T, store table.Store) { f(t, newDesk(t, store)) })
+	backends.Each(t, func(t *testing.T, store table.Store) {
+		t.Helper()
+		f(newDesk(t, store))
+	})
 }
 
 // TestW1_ShortWaitsStayInline: no timer, no row; they end with the run or the window.
 func TestW1_ShortWaitsStayInline(t *testing.T) {
-	each(t, func(t *testing.T, d *desk) {
+	t.Parallel()
+	each(t, func(d *desk) {
+		t := d.t
 		w := d.connect("c")
 		d.accept()
 		d.mu.Lock()
@@ -69,7 +73,9 @@ func settle(answer chan string, d *desk) {
 // TestW1_AWaitCostsNothingWhileItWaits: the call returns at once and leaves a timer and
 // a row; the deadline answers.
 func TestW1_AWaitCostsNothingWhileItWaits(t *testing.T) {
-	each(t, func(t *testing.T, d *desk) {
+	t.Parallel()
+	each(t, func(d *desk) {
+		t := d.t
 		w := d.connect("c")
 		d.accept()
 		if got := d.wait(w, "r1", 30*time.Second); got != "" || d.armed() != 1 {
@@ -99,7 +105,9 @@ func TestW1_AWaitCostsNothingWhileItWaits(t *testing.T) {
 // TestW1_TicksKeepTheConnectionOpen, every four minutes, until the answer; a
 // connection that is gone waits no more.
 func TestW1_TicksKeepTheConnectionOpen(t *testing.T) {
-	each(t, func(t *testing.T, d *desk) {
+	t.Parallel()
+	each(t, func(d *desk) {
+		t := d.t
 		stays, goes := d.connect("stays"), d.connect("goes")
 		d.accept()
 		d.wait(stays, "r1", 10*time.Minute)
@@ -133,7 +141,9 @@ func TestW1_TicksKeepTheConnectionOpen(t *testing.T) {
 
 // TestW2_TimerThenRowThenStatus.
 func TestW2_TimerThenRowThenStatus(t *testing.T) {
-	each(t, func(t *testing.T, d *desk) {
+	t.Parallel()
+	each(t, func(d *desk) {
+		t := d.t
 		w := d.connect("c")
 		d.accept()
 		d.mu.Lock()
@@ -151,7 +161,9 @@ func TestW2_TimerThenRowThenStatus(t *testing.T) {
 // TestW2_NoEndFallsBetween: the run ends, and its end is told, at any call of the store
 // that the wait makes. There is one answer, by the wait itself or by a post.
 func TestW2_NoEndFallsBetween(t *testing.T) {
-	each(t, func(t *testing.T, d *desk) {
+	t.Parallel()
+	each(t, func(d *desk) {
+		t := d.t
 		for n := range 12 {
 			d := newDesk(t, d.store)
 			id := "c" + string(rune('a'+n))
@@ -188,7 +200,9 @@ func TestW2_NoEndFallsBetween(t *testing.T) {
 // TestW2_TheAnswerIsAlwaysTheSame: the deadline writes its answer and cannot post it;
 // then the run ends. Whoever answers later posts what was written.
 func TestW2_TheAnswerIsAlwaysTheSame(t *testing.T) {
-	each(t, func(t *testing.T, d *desk) {
+	t.Parallel()
+	each(t, func(d *desk) {
+		t := d.t
 		w := d.connect("c")
 		d.accept()
 		d.wait(w, "r1", 30*time.Second)
@@ -212,7 +226,9 @@ func TestW2_TheAnswerIsAlwaysTheSame(t *testing.T) {
 // TestW2_OneOfManyAnswerersTells: the deadline's timer, delivered twice, and settlers,
 // all at once.
 func TestW2_OneOfManyAnswerersTells(t *testing.T) {
-	each(t, func(t *testing.T, d *desk) {
+	t.Parallel()
+	each(t, func(d *desk) {
+		t := d.t
 		w := d.connect("c")
 		d.accept()
 		d.wait(w, "r1", 30*time.Second)
@@ -240,7 +256,9 @@ func TestW2_OneOfManyAnswerersTells(t *testing.T) {
 
 // TestW2_TheLeaseOfAnAnswererWhoDied runs out, and another one posts the same.
 func TestW2_TheLeaseOfAnAnswererWhoDied(t *testing.T) {
-	each(t, func(t *testing.T, d *desk) {
+	t.Parallel()
+	each(t, func(d *desk) {
+		t := d.t
 		w := d.connect("c")
 		d.accept()
 		d.wait(w, "r1", time.Minute)
@@ -265,7 +283,9 @@ func TestW2_TheLeaseOfAnAnswererWhoDied(t *testing.T) {
 
 // TestW2_TimersThatAreEarlyLateOrRepeated change nothing.
 func TestW2_TimersThatAreEarlyLateOrRepeated(t *testing.T) {
-	each(t, func(t *testing.T, d *desk) {
+	t.Parallel()
+	each(t, func(d *desk) {
+		t := d.t
 		w := d.connect("c")
 		d.accept()
 		d.wait(w, "r1", 30*time.Second)
@@ -291,12 +311,14 @@ func TestW2_TimersThatAreEarlyLateOrRepeated(t *testing.T) {
 // TestW2_ARowThatComesLate: whoever waits stood still between timer and row for longer
 // than the window. It is told all the same.
 func TestW2_ARowThatComesLate(t *testing.T) {
-	each(t, func(t *testing.T, d *desk) {
+	t.Parallel()
+	each(t, func(d *desk) {
+		t := d.t
 		w := d.connect("c")
 		d.accept()
 		stood := false
 		p := d.process(faulty.New(d.store, faulty.Config{At: func(c faulty.Call) faulty.Fault {
-			if c.Ops != nil && strings.HasPrefix(c.Ops[0].Key.SK, "W#") && !stood {
+			if len(c.Ops) > 0 && strings.HasPrefix(c.Ops[0].Key.SK, "W#") && !stood {
 				stood = true
 				d.pass(time.Minute)
 			}
@@ -318,7 +340,9 @@ func TestW2_ARowThatComesLate(t *testing.T) {
 // TestF18_UnknownAndForeignRunsLookAlike: both last their window and end as if the run
 // went on.
 func TestF18_UnknownAndForeignRunsLookAlike(t *testing.T) {
-	each(t, func(t *testing.T, d *desk) {
+	t.Parallel()
+	each(t, func(d *desk) {
+		t := d.t
 		foreign := run.Status{
 			Ref: run.RefOf("other", "theirs"), RunID: "theirs", SessionKey: "agent:main:w", AgentID: "main", Method: "agent", RequestHash: "h",
 		}
@@ -350,7 +374,9 @@ func TestF18_UnknownAndForeignRunsLookAlike(t *testing.T) {
 
 // TestW1_AWaitMayComeBeforeItsRun.
 func TestW1_AWaitMayComeBeforeItsRun(t *testing.T) {
-	each(t, func(t *testing.T, d *desk) {
+	t.Parallel()
+	each(t, func(d *desk) {
+		t := d.t
 		w := d.connect("c")
 		d.wait(w, "r1", time.Minute)
 		d.accept()
@@ -364,7 +390,9 @@ func TestW1_AWaitMayComeBeforeItsRun(t *testing.T) {
 
 // TestW1_AQueuedChatTurnIsPending: at once, and where it is queued at the deadline.
 func TestW1_AQueuedChatTurnIsPending(t *testing.T) {
-	each(t, func(t *testing.T, d *desk) {
+	t.Parallel()
+	each(t, func(d *desk) {
+		t := d.t
 		w := d.connect("c")
 		d.wait(w, "r1", 30*time.Second)
 		d.accept(func(st *run.Status) { st.Ref, st.RunID, st.RequestHash = run.RefOf("default", "r0"), "r0", "h0" })
@@ -381,7 +409,9 @@ func TestW1_AQueuedChatTurnIsPending(t *testing.T) {
 
 // TestW2_AWaitForTheEndAlone has no deadline, and gets the final reply.
 func TestW2_AWaitForTheEndAlone(t *testing.T) {
-	each(t, func(t *testing.T, d *desk) {
+	t.Parallel()
+	each(t, func(d *desk) {
+		t := d.t
 		w := d.connect("c")
 		w.Kind = run.WaitFinal
 		d.accept()
