@@ -47,8 +47,8 @@ type Config struct {
 
 // Scheduler implements cron.Scheduler.
 type Scheduler struct {
-	api API
 	Config
+	api API
 }
 
 var _ cron.Scheduler = (*Scheduler)(nil)
@@ -61,7 +61,7 @@ func New(api API, c Config) (*Scheduler, error) {
 	if c.Clock == nil {
 		c.Clock = clock.System{}
 	}
-	return &Scheduler{api, c}, nil
+	return &Scheduler{c, api}, nil
 }
 
 // Event is what the target gets. Slot is the time of the schedule where the endpoint

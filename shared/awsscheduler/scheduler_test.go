@@ -48,7 +48,7 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	refuse := func(status int, kind string) {
-		w.Header().Set("X-Amzn-ErrorType", kind)
+		w.Header().Set("X-Amzn-Errortype", kind)
 		w.WriteHeader(status)
 		fmt.Fprint(w, `{"Message":"no"}`)
 	}

@@ -41,8 +41,10 @@ type bench struct {
 // each runs a test over every store.
 func each(t *testing.T, f func(t *testing.T, b *bench)) {
 	t.Helper()
-	t.Parallel()
-	backends.Each(t, func(t *testing.T, store table.Store) { f(t, setup(t, store)) })
+	backends.Each(t, func(t *testing.T, store table.Store) {
+		t.Helper()
+		f(t, setup(t, store))
+	})
 }
 
 func setup(t *testing.T, store table.Store, change ...func(*cron.Config)) *bench {
@@ -237,7 +239,7 @@ func (b *bench) fire(id string, slot time.Time) cron.Fired {
 	return f
 }
 
-// fires fires a job's next slot at its time, where a run must come of it.
+// fires lets a job's next slot come and fires it, where a run must come of it.
 func (b *bench) fires(id string) string {
 	b.t.Helper()
 	slot := b.due(id)

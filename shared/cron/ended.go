@@ -83,6 +83,7 @@ func resultOf(st *run.Status) result {
 		return result{status: statusError, text: "stopped (" + o.StopReason + ")", reason: "aborted"}
 	case run.Timeout:
 		return result{status: statusError, text: "cron: job execution timed out", reason: "timeout", counts: true}
+	case run.Failed:
 	}
 	return result{status: statusError, text: o.Error, reason: o.ErrorKind, counts: true}
 }

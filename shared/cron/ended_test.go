@@ -15,6 +15,7 @@ import (
 )
 
 func TestRuntime85_ErrorsPutAJobOffAndTheTenthSwitchesItOff(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		j := b.add(every(time.Second * 7))
 		hour := time.Hour
@@ -48,6 +49,7 @@ func TestRuntime85_ErrorsPutAJobOffAndTheTenthSwitchesItOff(t *testing.T) {
 }
 
 func TestRuntime85_SuccessResets(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		j := b.add(every(10 * time.Second))
 		for range 3 {
@@ -66,6 +68,7 @@ func TestRuntime85_SuccessResets(t *testing.T) {
 
 // The pause after an error is for jobs that come sooner.
 func TestRuntime85_ALaterSlotStays(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		j := b.add(every(2 * time.Hour))
 		b.runs(b.fires(j.ID), broken("auth"))
@@ -76,6 +79,7 @@ func TestRuntime85_ALaterSlotStays(t *testing.T) {
 }
 
 func TestTransientErrorsAreTriedAgain(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		for _, class := range []string{"rate_limit", "overloaded", "network", "timeout", "server_error"} {
 			j := b.add(every(time.Hour))
@@ -102,6 +106,7 @@ func TestTransientErrorsAreTriedAgain(t *testing.T) {
 }
 
 func TestJobsForOneRun(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		no := false
 		keepIt := func(p *protocol.CronAddParams) { p.DeleteAfterRun = &no }
@@ -163,6 +168,7 @@ func TestJobsForOneRun(t *testing.T) {
 }
 
 func TestADeadlineIsAnErrorOfTheJob(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		j := b.add(every(time.Hour))
 		b.runs(b.fires(j.ID), run.Outcome{Kind: run.Timeout, StopReason: "timeout", Error: "Request timed out."})
@@ -175,6 +181,7 @@ func TestADeadlineIsAnErrorOfTheJob(t *testing.T) {
 
 // A skipped slot ends a row of errors.
 func TestASkippedSlotResetsErrors(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		j := b.add(every(time.Hour), missed("skip"))
 		b.runs(b.fires(j.ID), broken("auth"))
@@ -188,6 +195,7 @@ func TestASkippedSlotResetsErrors(t *testing.T) {
 
 // A zone that a machine does not know any more.
 func TestAScheduleThatCannotBeComputedSwitchesTheJobOff(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		j := b.add(expr("0 13 * * *", "Europe/Berlin"))
 		b.spoil(j.ID, "Europe/Berlin", "Europe/Atlantis")
@@ -255,6 +263,7 @@ func (yes) StopRun(context.Context, lane.Stop) (bool, error) { return false, nil
 
 // An end that is told twice, or after its job was removed, changes nothing.
 func TestAnEndIsToldOnce(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		j := b.add(every(time.Hour), webhook("http://127.0.0.1:1/"))
 		runID := b.fires(j.ID)
@@ -282,6 +291,7 @@ func TestAnEndIsToldOnce(t *testing.T) {
 
 // While the end cannot be written the run stays unsettled.
 func TestL5_AnEndThatCannotBeWrittenKeepsTheRunUnsettled(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		j := b.add(every(time.Hour))
 		h := b.begins(b.fires(j.ID))

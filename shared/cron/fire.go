@@ -149,8 +149,7 @@ func (s *Service) accept(ctx context.Context, j *Job) (Fired, error) {
 		return Fired{}, err
 	}
 	acc, err := s.Lanes.Accept(ctx, call)
-	var conflict *lane.ConflictError
-	if errors.As(err, &conflict) {
+	if _, taken := errors.AsType[*lane.ConflictError](err); taken {
 		return Fired{}, fmt.Errorf("cron: run %s is taken by another request", r.RunID)
 	}
 	if err != nil {

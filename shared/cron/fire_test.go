@@ -15,6 +15,7 @@ import (
 )
 
 func TestASlotIsARun(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		j := b.add(every(time.Hour))
 		if got := b.next(j.ID); got != time.Hour {
@@ -43,6 +44,7 @@ func TestASlotIsARun(t *testing.T) {
 
 // Where a job's runs are, and for how long.
 func TestTargetsAndTimeouts(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		second, none, large := protocol.Some(1.5), protocol.Some(0.0), protocol.Some(1e12)
 		for _, c := range []struct {
@@ -76,6 +78,7 @@ func TestTargetsAndTimeouts(t *testing.T) {
 }
 
 func TestF26_TheSameSlotThreeTimesIsOneRun(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		j := b.add(every(time.Hour))
 		slot := b.due(j.ID)
@@ -127,6 +130,7 @@ func TestF26_TheSameSlotThreeTimesIsOneRun(t *testing.T) {
 }
 
 func TestF27_MissedSlotsFollowTheJobsPolicy(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		for _, c := range []struct {
 			policy string
@@ -165,6 +169,7 @@ func TestF27_MissedSlotsFollowTheJobsPolicy(t *testing.T) {
 }
 
 func TestRuntime82_TenMissedSlotsAreOneRun(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		j := b.add(every(time.Minute))
 		b.Clock.Advance(10*time.Minute + 30*time.Second)
@@ -188,6 +193,7 @@ func TestRuntime82_TenMissedSlotsAreOneRun(t *testing.T) {
 }
 
 func TestRuntime83_AJobThatStillRunsLeavesItsSlotOut(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		j := b.add(every(10 * time.Minute))
 		runID := b.fires(j.ID)
@@ -214,6 +220,7 @@ func TestRuntime83_AJobThatStillRunsLeavesItsSlotOut(t *testing.T) {
 }
 
 func TestF28_ADeadRunDoesNotLockItsJob(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		j := b.add(every(10 * time.Minute))
 		dead := b.fires(j.ID)
@@ -243,6 +250,7 @@ func TestF28_ADeadRunDoesNotLockItsJob(t *testing.T) {
 
 // A run between two attempts has no live claim either, and is not dead.
 func TestF28_ARunThatHasNoClaimForAMomentIsNotDead(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		j := b.add(every(10 * time.Minute))
 		runID := b.fires(j.ID)
@@ -261,6 +269,7 @@ func TestF28_ARunThatHasNoClaimForAMomentIsNotDead(t *testing.T) {
 
 // An operator who stops a run has the job idle again, and no error on its record.
 func TestF28_StoppingARunReturnsTheJobToIdle(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		j := b.add(every(10 * time.Minute))
 		runID := b.fires(j.ID)
@@ -278,6 +287,7 @@ func TestF28_StoppingARunReturnsTheJobToIdle(t *testing.T) {
 
 // A run whose record is gone is told as interrupted, never as done.
 func TestF27_ARunThatVanishedIsInterrupted(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		j := b.add(every(10 * time.Minute))
 		runID := b.fires(j.ID)
@@ -289,6 +299,7 @@ func TestF27_ARunThatVanishedIsInterrupted(t *testing.T) {
 
 // An end that nobody told is found by whoever looks at the job next.
 func TestTheNextSlotTellsAnEndThatNobodyTold(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		j := b.add(every(10 * time.Minute))
 		runID := b.fires(j.ID)
@@ -309,6 +320,7 @@ func TestTheNextSlotTellsAnEndThatNobodyTold(t *testing.T) {
 }
 
 func TestRuntime86_IsolatedRunsHaveSessionsOfTheirOwn(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		j := b.add(every(time.Hour))
 		first := b.fires(j.ID)
@@ -322,6 +334,7 @@ func TestRuntime86_IsolatedRunsHaveSessionsOfTheirOwn(t *testing.T) {
 }
 
 func TestRunOutOfTurn(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		j := b.add(every(time.Hour))
 		b.Clock.Advance(20 * time.Minute)
@@ -361,6 +374,7 @@ func TestRunOutOfTurn(t *testing.T) {
 
 // A job of one run that is run by hand before its time runs at its time too.
 func TestAOneShotRunByHandKeepsItsTime(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		j := b.add(at(b.Clock.Now().Add(time.Hour).Format(time.RFC3339)))
 		b.Clock.Advance(59 * time.Minute)
@@ -389,6 +403,7 @@ func TestAOneShotRunByHandKeepsItsTime(t *testing.T) {
 
 // What was decided is decided, whatever events come: none of them makes a run.
 func TestEventsThatAreOldOrOfAnotherSchedule(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		j := b.add(expr("0 13 * * *", "UTC"))
 		old := b.Clock.Now().Add(time.Hour)

@@ -91,6 +91,7 @@ func TestWhatAJobIsThatDoesNotSay(t *testing.T) {
 }
 
 func TestUpdate(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		j := b.add(every(time.Hour))
 		update := func(p protocol.CronPatch) (*cron.Job, error) {
@@ -147,6 +148,7 @@ func TestUpdate(t *testing.T) {
 }
 
 func TestADeclaredJobIsOne(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		declared := func(p *protocol.CronAddParams) { p.DeclarationKey = "backup" }
 		j := b.add(every(time.Hour), declared)
@@ -167,6 +169,7 @@ func TestADeclaredJobIsOne(t *testing.T) {
 }
 
 func TestK2_JobsAreTheirTenants(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		j := b.add(every(time.Hour))
 		if _, err := b.jobs.Get(t.Context(), "other", j.ID); !errors.Is(err, cron.ErrUnknown) {
@@ -189,6 +192,7 @@ func TestK2_JobsAreTheirTenants(t *testing.T) {
 // A schedule that could not be put is put later, and a slot whose event never comes is
 // fired by whoever reconciles.
 func TestReconcile(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		b.sched.breaks(errors.New("throttled"))
 		j := b.add(every(time.Hour))

@@ -108,8 +108,8 @@ func (s Schedule) Next(after time.Time) (slot time.Time, ok bool) {
 		if after.Before(s.anchor) {
 			return s.anchor, true
 		}
-		k := after.Sub(s.anchor)/s.every + 1
-		return s.anchor.Add(k * s.every), true
+		since := after.Sub(s.anchor)
+		return s.anchor.Add(since - since%s.every + s.every), true
 	}
 	slot, ok = s.wall.next(after.Add(-s.stagger))
 	return slot.Add(s.stagger), ok

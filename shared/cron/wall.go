@@ -27,7 +27,7 @@ type wall struct {
 // eight years away.
 const searchYears = 12
 
-var exprParser = cronexpr.NewParser(cronexpr.SecondOptional | cronexpr.Minute | cronexpr.Hour | cronexpr.Dom | cronexpr.Month |
+var exprParser = cronexpr.MustNewParser(cronexpr.SecondOptional | cronexpr.Minute | cronexpr.Hour | cronexpr.Dom | cronexpr.Month |
 	cronexpr.Dow | cronexpr.Extended | cronexpr.DowOrDom).WithMaxSearchYears(searchYears)
 
 // parseWall reads an expression of five fields, or six with seconds first.

@@ -67,7 +67,7 @@ func (s *Service) sendLater(ctx context.Context, j *Job, st *run.Status) error {
 }
 
 func (s *Service) after(ctx context.Context, d time.Duration, p post) error {
-	b, err := json.Marshal(p)
+	b, err := json.Marshal(p) //nolint:gosec // the secret travels to the one who signs
 	if err != nil {
 		return err
 	}
@@ -106,9 +106,9 @@ func (s *Service) HandleTimer(ctx context.Context, body []byte) error {
 
 // payload is what a webhook carries.
 type payload struct {
-	Event string `json:"event"` // cron.finished
 	protocol.CronEntry
-	Text string `json:"text,omitempty"` // the whole reply
+	Event string `json:"event"`          // cron.finished
+	Text  string `json:"text,omitempty"` // the whole reply
 }
 
 // post makes one try. Its errors hold neither the address nor what was answered.
@@ -152,8 +152,7 @@ func (s *Service) post(ctx context.Context, p *post, st *run.Status) error {
 
 // reason is a failed request without its address, which may hold a key.
 func reason(err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
+	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err
 	}
 	switch {
@@ -204,7 +203,7 @@ func (s *Service) told(ctx context.Context, p *post, status, why string) error {
 		return fmt.Errorf("history: %w", err)
 	}
 	e.DeliveryStatus, e.DeliveryError = status, why
-	b, err := json.Marshal(e)
+	b, err := json.Marshal(e) //nolint:gosec // a session key is an address, no secret
 	if err != nil {
 		return err
 	}

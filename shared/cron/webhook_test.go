@@ -65,6 +65,7 @@ func (b *bench) ring() (pauses []time.Duration) {
 }
 
 func TestWebhook(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		url, take := receiver(t, http.StatusNoContent)
 		j := b.add(every(time.Hour), webhook(url))
