@@ -142,6 +142,19 @@ func (s *Service) StopAll(ctx context.Context, q Stop) ([]string, error) {
 		if m.Active != "" && !m.Marked() {
 			hit = append(hit, m.Active)
 		}
+		if len(hit) == 0 && m.MailN > 0 {
+			// A run that is to end already puts what waits in its mailbox back in line.
+			mail, err := Mailbox(ctx, s.Store, q.Ref)
+			if err != nil {
+				return nil, err
+			}
+			if len(mail) == 0 {
+				continue // it has done so
+			}
+			for _, msg := range mail {
+				hit = append(hit, msg.Run)
+			}
+		}
 		err = s.mark(ctx, q, m, len(hit) > 0)
 		if ce, refused := table.Failed(err); refused {
 			if now := session.DecodeMeta(m.Ref, ce.Found); !ce.Ambiguous || len(hit) == 0 || now.Cutoff < m.Seq {

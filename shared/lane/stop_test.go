@@ -390,3 +390,26 @@ func TestC7_ADamagedSessionIsAnErrorNotALoop(t *testing.T) {
 		w.Queue.None(t)
 	})
 }
+
+// A run that is to end already takes nothing more, but what waits in its mailbox goes
+// back in line with its end: a session-wide stop covers that too.
+func TestC7_ASessionWideStopCoversTheMailOfARunThatIsToEnd(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, w *lanetest.World) {
+		w.Accept("r1")
+		w.Start()
+		if !steer(t, w, "s1") {
+			t.Fatal("not steered")
+		}
+		if ok, err := w.Lanes.StopRun(t.Context(), lane.Stop{Ref: w.Ref, RunID: "r1", Reason: "rpc"}); err != nil || !ok {
+			t.Fatalf("stopped %v, %v", ok, err)
+		}
+		hit, err := w.Lanes.StopAll(t.Context(), lane.Stop{Ref: w.Ref, Reason: "stop"})
+		if err != nil || len(hit) != 1 || hit[0] != "s1" {
+			t.Errorf("hit %v, %v", hit, err)
+		}
+		if m := w.Meta(); m.Cutoff != 2 {
+			t.Errorf("cutoff %d, want that of the steered message", m.Cutoff)
+		}
+	})
+}

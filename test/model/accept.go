@@ -2,7 +2,7 @@ package model
 
 // Where a gateway is.
 const (
-	gNew = iota
+	gNew     = iota
 	gPicture // has read META
 	gSend    // accepted: the wake-up, then the reply
 	gKey     // a variant: sets the index key by itself
@@ -11,10 +11,10 @@ const (
 )
 
 const (
-	gApplied = 1 << iota // the transaction was applied, its answer is lost
-	gSaid                // the client has the reply
-	gStopSeen            // a stop mark was in the picture
-	gSent                // a variant: the wake-up went first
+	gApplied  = 1 << iota // the transaction was applied, its answer is lost
+	gSaid                 // the client has the reply
+	gStopSeen             // a stop mark was in the picture
+	gSent                 // a variant: the wake-up went first
 )
 
 // gateway is lane.Service.Accept and Steer for the call of run r. The transactions
@@ -62,9 +62,6 @@ func (m *machine) picture(s *State, r uint8) {
 	g := &s.gates[r]
 	g.act, g.seq = 0, s.seq
 	steers := s.active != 0 && !s.marked() && (s.pend == 0 || m.weak(SteerOvertakes))
-	if m.weak(SteerIntoEnding) {
-		steers = s.active != 0 && s.pend == 0
-	}
 	if m.sc.Runs[r].Kind == Steer && steers {
 		g.act = s.active
 	}
@@ -109,7 +106,7 @@ func (m *machine) accept(s State, r uint8) {
 	}
 	before := s.seq
 	s.seq++
-	st.st, st.seq = pending, s.seq
+	st.st, st.seq, st.acc = pending, s.seq, s.seq
 	s.pend |= bit(r)
 	g.pc = gSend
 	if s.busy == 0 && m.weak(KeyLate) {
@@ -141,8 +138,6 @@ func (m *machine) steer(s State, r uint8) {
 	switch {
 	case m.weak(SteerBlind):
 		holds = s.seq == g.seq
-	case m.weak(SteerIntoEnding):
-		holds = s.active == g.act && s.seq == g.seq && s.pend == 0
 	case m.weak(SteerOvertakes):
 		holds = s.active == g.act && s.cancel == 0 && s.cutoff < s.runSeq(g.act-1)
 	}
@@ -155,7 +150,7 @@ func (m *machine) steer(s State, r uint8) {
 		s.breaks(order)
 	}
 	s.seq++
-	st.st, st.seq, st.into = steered, s.seq, g.act
+	st.st, st.seq, st.acc, st.into = steered, s.seq, s.seq, g.act
 	s.mail |= bit(r)
 	g.pc = gOver
 	g.flag |= gSaid

@@ -20,12 +20,14 @@ type edge struct {
 	// does what are one. swapped says that this transition exchanged the two.
 	swapped bool
 	lost    bool // its answer is lost
-	first   uint8
 }
 
 func (e *edge) class() class {
-	if e.lost {
+	switch {
+	case e.lost:
 		return fault
+	case e.op == opWakeTime && (e.to.uns != 0 || e.to.cut() != 0):
+		return swept // what has ended must not wait for a sleeper
 	}
 	return ops[e.op].class
 }
@@ -119,11 +121,24 @@ func (m *machine) addLost(o op, who uint8, s State) {
 
 func (m *machine) put(e edge) {
 	m.invariants(&e.to)
+	forget(&e.to)
 	if less(&e.to.slots[1], &e.to.slots[0]) {
 		e.to.slots[0], e.to.slots[1] = e.to.slots[1], e.to.slots[0]
 		e.swapped = true
 	}
 	m.out = append(m.out, e)
+}
+
+// forget drops origin leases that nobody will look at any more.
+func forget(s *State) {
+	for r := range uint8(maxRuns) {
+		if s.runs[r].org == 0 || s.uns&bit(r) != 0 {
+			continue
+		}
+		if (s.slots[0].todo|s.slots[1].todo)&bit(r) == 0 {
+			s.runs[r].org = 0
+		}
+	}
 }
 
 // less orders slots: those at work first.
@@ -177,6 +192,20 @@ func (m *machine) asleep(s *State) bool {
 		return false
 	}
 	return m.weak(SleepIgnoresMarks) || !s.marked()
+}
+
+// maySleep says whether a run may go to sleep: for ever only where somebody will stop
+// it.
+func (m *machine) maySleep(s *State, r uint8) bool {
+	switch {
+	case s.left[sleeps] == 0:
+		return false
+	case !m.sc.SleepForever:
+		return true
+	case m.sc.Stop:
+		return s.stop == stNew
+	}
+	return m.sc.Abort == r+1 && s.abort.pc == abNew
 }
 
 // workLeft says whether a wake-up has anything to do, runs in except not counted as

@@ -17,6 +17,7 @@ const (
 	opReplyEarly
 	opWakeEarly
 	opKeyLate
+	opLate
 	opStopReadsRecord
 	opStopReadsSession
 	opCancel
@@ -115,6 +116,8 @@ const (
 	opFreeze
 	opGatewayCrash
 	opNotifierCrash
+	opCommandFreeze
+	opCommandThaw
 	opDuplicate
 )
 
@@ -141,6 +144,7 @@ var ops = [...]transition{
 	opReplyEarly:        {step, "gateway replies before its transaction", ""},
 	opWakeEarly:         {step, "gateway sends the wake-up before its transaction", ""},
 	opKeyLate:           {step, "gateway sets the index key", ""},
+	opLate:              {step, "a late goroutine of the released attempt writes", ""},
 	opStopReadsRecord:   {step, "abort reads the run's record", "lane.Service.StopRun"},
 	opStopReadsSession:  {step, "abort reads META", "lane.Service.stopKnown"},
 	opCancel:            {step, "abort puts the cancel mark", "lane.Service.cancel"},
@@ -239,6 +243,8 @@ var ops = [...]transition{
 	opFreeze:            {fault, "RUNNER FREEZES", ""},
 	opGatewayCrash:      {fault, "GATEWAY DIES", ""},
 	opNotifierCrash:     {fault, "NOTIFIER DIES, its timer comes again", ""},
+	opCommandFreeze:     {fault, "THE COMMAND FREEZES", ""},
+	opCommandThaw:       {time, "the command thaws", ""},
 	opDuplicate:         {fault, "THE QUEUE DELIVERS A MESSAGE ONCE MORE", ""},
 }
 

@@ -114,11 +114,7 @@ func (m *machine) runner(s State, i uint8) {
 	switch sl.pc {
 	case rForward:
 		lane := m.nextLane(&s)
-		if !m.weak(ForwardedAsAccept) {
-			m.nudge(&s, lane)
-		} else if r := max(s.active, s.lowest()); r != 0 {
-			m.sendAccept(&s, r-1)
-		}
+		m.nudge(&s, lane)
 		sl.pc = rAck
 		m.add(opForward, 0, s)
 	case rClaim:
@@ -134,6 +130,12 @@ func (m *machine) runner(s State, i uint8) {
 	case rLeave, rSleep:
 		m.leaves(s, i)
 	case rLeft:
+		if s.token == sl.tok && m.weak(WriteNoOwner) {
+			// A goroutine that outlives the release: refused, it changes nothing.
+			n := s
+			n.breaks(fenced)
+			m.add(opLate, who, n)
+		}
 		m.nudge(&s, m.nextLane(&s))
 		sl.pc = rAck
 		m.add(opNudgeCheckpoint, who, s)
@@ -249,6 +251,7 @@ func (m *machine) look(s State, i uint8) {
 	r := sl.run - 1
 	plan := m.sc.Runs[r]
 	if s.token != sl.tok || s.owner != sl.own {
+		m.loses(&s, sl)
 		m.hush(&s, i)
 		m.add(opStale, r+1, s)
 		return
@@ -300,7 +303,7 @@ func (m *machine) look(s State, i uint8) {
 			m.add(opModelShort, r+1, n)
 		}
 	}
-	if s.left[sleeps] > 0 {
+	if m.maySleep(&s, r) {
 		n := s
 		n.left[sleeps]--
 		n.slots[i].pc = rSleep
@@ -429,6 +432,7 @@ func (m *machine) commit(s State, i uint8, o op, w write) {
 		may = true
 	}
 	if !may {
+		m.loses(&s, sl)
 		m.hush(&s, i)
 		m.add(opStale, who, s)
 		return
@@ -452,13 +456,20 @@ func (m *machine) commit(s State, i uint8, o op, w write) {
 	if s.lease = 1; s.owner == 0 {
 		s.lease = 0
 	}
-	sl.flag &^= fOld
+	sl.flag &^= fOld | fThawed
 	w.do(&s)
 	l := s
 	w.then(&s, &s.slots[i])
 	m.add(o, who, s)
 	l.slots[i].flag |= fApplied
 	m.addLost(o, who, l)
+}
+
+// loses checks that nobody takes the claim of a holder that was never frozen.
+func (m *machine) loses(s *State, sl *slot) {
+	if !sl.has(fThawed) && !m.weak(LostIsNo) {
+		s.breaks(lostHold)
+	}
 }
 
 // free gives the claim up.
@@ -491,4 +502,3 @@ func (m *machine) drop(s *State, i uint8) {
 	}
 	s.slots[i] = slot{}
 }
-

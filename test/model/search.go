@@ -116,11 +116,11 @@ func Search(sc Scenario, v Variant, limit int) Result {
 	if i, ok := g.stalled(m, seen); ok {
 		return res.broken(m, seen, parent, i, stall)
 	}
-	if i, ok := g.stuck(m, seen); ok {
-		return res.broken(m, seen, parent, i, stuck)
-	}
 	if i, ok := g.storm(); ok {
 		return res.broken(m, seen, parent, i, storm)
+	}
+	if i, ok := g.stuck(m, seen); ok {
+		return res.broken(m, seen, parent, i, stuck)
 	}
 	return res
 }

@@ -75,7 +75,11 @@ func (m *machine) settler(s State, i uint8) {
 	case rWhatIs:
 		m.whatIs(s, i)
 	case rNudge:
-		m.nudge(&s, sl.skip)
+		if r := s.lowest(); m.weak(NudgedAsAccept) && r != 0 {
+			m.sendAccept(&s, r-1)
+		} else {
+			m.nudge(&s, sl.skip)
+		}
 		m.behind(sl)
 		m.add(opNudgeSettled, 0, s)
 	case rRemove:
@@ -189,7 +193,6 @@ func (m *machine) remove(s State, i uint8) {
 		if gone&bit(r) == 0 {
 			continue
 		}
-		s.runs[r].org = 0
 		if m.owes(&s, r) || s.runs[r].out == none {
 			s.breaks(untold)
 		}

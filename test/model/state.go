@@ -54,6 +54,7 @@ type State struct {
 // record is STATUS of a run, with its rows in transcript and ledger.
 type record struct {
 	st, out, seq uint8
+	acc          uint8 // ghost: when it was accepted
 	into         uint8 // the run that took its message
 	user         uint8 // ghost: user rows written, two are too many
 	prog         uint8 // rows of its step: see progNone
@@ -132,7 +133,7 @@ const (
 	fIdle    // META was read with nothing left in it
 	fLater   // some runs stay unsettled, their wake-up is on its way
 	fTerm    // settles what it ended itself
-	fOpen    // a tool call was begun by this attempt
+	fThawed  // ghost: it was frozen for long enough to lose its claim
 )
 
 func (s *slot) has(f uint8) bool { return s.flag&f != 0 }

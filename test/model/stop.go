@@ -175,6 +175,11 @@ const (
 	cmOver
 )
 
+const (
+	cmFrozen = 1 << iota
+	cmThawed // ghost: it was frozen
+)
+
 // cmdOwner is the command as an owner; attempts of runs are below it.
 const cmdOwner = 0xf0
 
@@ -182,6 +187,9 @@ const cmdOwner = 0xf0
 // once more inside.
 func (m *machine) commands(s State) {
 	c := &s.cmd
+	if c.flag&cmFrozen != 0 {
+		return
+	}
 	switch c.pc {
 	case cmNew:
 		if m.sc.Command == Reset && s.stop != stOver {
@@ -257,7 +265,7 @@ func (m *machine) commandRow(s *State) {
 func (m *machine) commandWrites(s State, o op, next uint8, write func(*State)) {
 	c := &s.cmd
 	if s.token != c.tok || s.owner != c.own {
-		if s.cmd.flag == 0 {
+		if c.flag&cmThawed == 0 {
 			s.breaks(lostHold) // it lives: nobody may have taken the claim from it
 		}
 		s.cmd = command{pc: cmOver}

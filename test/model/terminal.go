@@ -123,7 +123,7 @@ func (m *machine) begins(s *State, r, lane uint8) {
 	}
 	for w := range uint8(maxRuns) {
 		o := &s.runs[w]
-		if o.seq != 0 && o.seq < st.seq && o.seq > s.cutoff && (o.st == pending || o.st == steered) && o.out == none && w != r {
+		if o.seq != 0 && o.acc < st.acc && o.seq > s.cutoff && (o.st == pending || o.st == steered) && o.out == none && w != r {
 			s.breaks(order)
 		}
 	}

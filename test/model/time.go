@@ -2,7 +2,8 @@ package model
 
 // Kinds of faults that a scenario counts out.
 const (
-	crashes = iota
+	crashes = iota // of runners
+	deaths         // of everybody else
 	freezes
 	lostAnswer
 	lostSend
@@ -43,19 +44,32 @@ func (m *machine) holderLives(s *State) bool {
 			return true
 		}
 	}
-	return s.cmd.pc != cmOver && s.cmd.tok == s.token && s.cmd.own == s.owner
+	return s.cmd.pc != cmOver && s.cmd.flag&cmFrozen == 0 && s.cmd.tok == s.token && s.cmd.own == s.owner
 }
 
 // times are what passing time does where somebody is dead or frozen. Whoever lives
 // renews and finishes in time.
 func (m *machine) times(s State) {
+	for i := range s.slots {
+		if s.slots[i].has(fFrozen) {
+			m.frozen(s, uint8(i)) //nolint:gosec // there are two
+		}
+	}
+	if s.cmd.flag&cmFrozen != 0 {
+		n := s
+		n.cmd.flag = cmThawed
+		m.add(opCommandThaw, 0, n)
+	}
+	if !m.sc.Eager && m.goesOn(step) {
+		return
+	}
 	if s.owner != 0 && s.lease != 0 && !m.holderLives(&s) {
 		n := s
 		n.lease = 0
 		m.add(opLeaseOver, 0, n)
 	}
 	for r := range uint8(maxRuns) {
-		if s.runs[r].org != 0 && s.uns&bit(r) != 0 && !m.tellerLives(&s, r) {
+		if s.runs[r].org != 0 && !m.tellerLives(&s, r) {
 			n := s
 			n.runs[r].org = 0
 			m.add(opOriginOver, r+1, n)
@@ -79,11 +93,16 @@ func (m *machine) times(s State) {
 			m.add(opVisible, 0, n)
 		}
 	}
-	for i := range s.slots {
-		if s.slots[i].has(fFrozen) {
-			m.frozen(s, uint8(i))
+}
+
+// goesOn says whether a transition of a class is possible.
+func (m *machine) goesOn(c class) bool {
+	for i := range m.out {
+		if m.out[i].class() == c {
+			return true
 		}
 	}
+	return false
 }
 
 // frozen is what time does to a frozen runner: its message comes again, it thaws.
@@ -108,19 +127,24 @@ func (m *machine) frozen(s State, i uint8) {
 	if s.token == sl.tok && (s.owner == 0 || s.lease != 0) {
 		m.add(opThaw, who, s) // it was short
 	}
-	if sl.pc < rRemove && sl.pc != rClaim {
-		sl.flag |= fOld
+	if sl.pc < rPick {
+		sl.flag |= fThawed
+		if sl.pc != rClaim {
+			sl.flag |= fOld
+		}
 	}
 	m.add(opThawLate, who, s)
 }
 
+// tellerLives says whether somebody who is neither dead nor frozen tells the end of run
+// r, or is about to see that another one does.
 func (m *machine) tellerLives(s *State, r uint8) bool {
 	for i := range s.slots {
 		sl := &s.slots[i]
 		if sl.has(fFrozen) || sl.pc < rPick || sl.pc > rRemove {
 			continue
 		}
-		if sl.done&bit(r) != 0 || sl.pc >= rCaller && sl.pc <= rDelete && sl.cur == r {
+		if (sl.done|sl.todo)&bit(r) != 0 || sl.pc >= rCaller && sl.pc <= rDelete && sl.cur == r {
 			return true
 		}
 	}
@@ -138,7 +162,16 @@ func (m *machine) answererLives(s *State) bool {
 
 // faults are what the scenario has left of them.
 func (m *machine) faults(s State) {
-	if s.left[crashes] > 0 {
+	for i := range uint8(maxSlots) {
+		if s.left[crashes] > 0 && s.slots[i].pc != rIdle && !s.slots[i].has(fFrozen) {
+			n := s
+			n.left[crashes]--
+			n.faulty = 1
+			m.drop(&n, i)
+			m.add(opCrash, s.slots[i].run, n)
+		}
+	}
+	if s.left[deaths] > 0 {
 		m.deaths(s)
 	}
 	if s.left[freezes] > 0 {
@@ -151,6 +184,13 @@ func (m *machine) faults(s State) {
 				m.add(opFreeze, sl.run, n)
 			}
 		}
+	}
+	if s.left[freezes] > 0 && s.cmd.pc != cmNew && s.cmd.pc != cmOver && s.cmd.flag == 0 {
+		n := s
+		n.left[freezes]--
+		n.faulty = 1
+		n.cmd.flag = cmFrozen
+		m.add(opCommandFreeze, 0, n)
 	}
 	if s.left[duplicates] > 0 {
 		for lane := range uint8(maxLanes) {
@@ -165,18 +205,11 @@ func (m *machine) faults(s State) {
 	}
 }
 
-// deaths are the crashes of whoever is at work.
+// deaths are those of gateways and of the notifier.
 func (m *machine) deaths(s State) {
 	dead := s
-	dead.left[crashes]--
+	dead.left[deaths]--
 	dead.faulty = 1
-	for i := range uint8(maxSlots) {
-		if s.slots[i].pc != rIdle && !s.slots[i].has(fFrozen) {
-			n := dead
-			m.drop(&n, i)
-			m.add(opCrash, s.slots[i].run, n)
-		}
-	}
 	for r := range uint8(maxRuns) {
 		g := s.gates[r]
 		if g.pc == gOver || g.pc == gDead || g.pc == gNew && g.flag == 0 {
@@ -226,12 +259,8 @@ func (m *machine) watchdog(s State) {
 	if s.pool[lane] != 0 {
 		return
 	}
-	if !m.sc.EagerWatchdog {
-		for i := range m.out {
-			if c := m.out[i].class(); c == step || c == timed {
-				return
-			}
-		}
+	if !m.sc.Eager && (m.goesOn(step) || m.goesOn(timed)) {
+		return
 	}
 	if m.weak(SweepInGroup) {
 		if s.group[lane] >= full {
