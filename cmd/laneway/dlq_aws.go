@@ -33,30 +33,30 @@ func openDead(ctx context.Context, stack string) (deadLetters, error) {
 	}
 	q.Dead = map[queue.Lane]string{}
 	var d deadLetters
-	find := func(l queue.Lane, name string) (found bool, err error) {
+	find := func(l queue.Lane, name string) error {
 		out, err := client.GetQueueUrl(ctx, &awssqs.GetQueueUrlInput{QueueName: &name})
 		if _, none := errors.AsType[*sqstypes.QueueDoesNotExist](err); none {
-			return false, nil
+			return nil
 		}
 		if err != nil {
-			return false, fmt.Errorf("queue %s: %w", name, err)
+			return fmt.Errorf("queue %s: %w", name, err)
 		}
 		q.Dead[l], d.lanes = aws.ToString(out.QueueUrl), append(d.lanes, l)
-		return true, nil
+		return nil
 	}
 	for _, def := range queue.Definitions() {
-		if _, err := find(def.Lane, stack+"-"+string(def.Lane)+"-dead.fifo"); err != nil {
+		if err := find(def.Lane, stack+"-"+string(def.Lane)+"-dead.fifo"); err != nil {
 			return d, err
 		}
 	}
 	if len(d.lanes) == 0 {
 		// What is sent again goes to the main lane: a wake-up that comes to the wrong one
 		// is sent on from there.
-		if _, err := find(queue.Main, stack+"-dead.fifo"); err != nil {
+		if err := find(queue.Main, stack+"-dead.fifo"); err != nil {
 			return d, err
 		}
 	}
-	if _, err := find("", stack+"-timers-dead"); err != nil {
+	if err := find("", stack+"-timers-dead"); err != nil {
 		return d, err
 	}
 	if len(d.lanes) == 0 {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"text/tabwriter"
 	"time"
 
@@ -82,14 +83,14 @@ func stepOf(r protocol.RunRow) string {
 	if r.StartedAt == 0 {
 		return "-"
 	}
-	return fmt.Sprint(r.Step)
+	return strconv.FormatInt(r.Step, 10)
 }
 
 func tokensOf(r protocol.RunRow) string {
 	if r.Usage == nil {
 		return "-"
 	}
-	return fmt.Sprint(r.Usage.TotalTokens)
+	return strconv.FormatInt(r.Usage.TotalTokens, 10)
 }
 
 func doing(r protocol.RunRow) string {

@@ -13,6 +13,7 @@ import (
 
 // A sign of life costs no write: it travels with the next renewal.
 func TestProgress_TravelsWithRenewals(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		w.Accept("r1")
 		h := w.Start()
@@ -44,6 +45,7 @@ func TestProgress_TravelsWithRenewals(t *testing.T) {
 
 // Of tools side by side the one that began first is shown, until it ends.
 func TestProgress_TheOldestToolIsShown(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		w.Accept("r1")
 		p := w.Frozen()
@@ -72,6 +74,7 @@ func TestProgress_TheOldestToolIsShown(t *testing.T) {
 
 // The same request again and again is no progress; the first piece of an answer is.
 func TestProgress_RepeatedRequestsAreCountedFromTheFirst(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		w.Accept("r1")
 		p := w.Frozen()
@@ -106,6 +109,7 @@ func TestProgress_RepeatedRequestsAreCountedFromTheFirst(t *testing.T) {
 // A checkpoint leaves the marks for whoever looks; the end of a run and a command
 // leave none of it.
 func TestProgress_EndsWithTheRun(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		w.Accept("r1")
 		p := w.Frozen()

@@ -54,6 +54,7 @@ func (b *bench) obeys(h *claim.Holder) (ended <-chan struct{}) {
 // terminal, its lane starts the next message within one look, and the record says
 // requested, then completed, of the same generation.
 func TestF6_RecoveryFreesTheLane(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		h := b.wedge(session.Work{Kind: session.WorkModel, Limit: 2 * minute})
 		h.Progress(session.ProgressEnded) // everything is said, the final step never returns
@@ -97,6 +98,7 @@ func TestF6_RecoveryFreesTheLane(t *testing.T) {
 // TestF6_ARunThatDoesNotReactLosesItsClaim: it is told, it is waited for, and then its
 // lane goes on without it as soon as its lease is over.
 func TestF6_ARunThatDoesNotReactLosesItsClaim(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		h := b.wedge(session.Work{Kind: session.WorkModel, Limit: 2 * minute})
 		b.live(6 * minute)
@@ -135,6 +137,7 @@ func TestF6_ARunThatDoesNotReactLosesItsClaim(t *testing.T) {
 // TestStuck70_AModelThatSaysNothing: no event at 119 s, long running at 150 s, stalled
 // at 400 s and then aborted, once.
 func TestStuck70_AModelThatSaysNothing(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		b.Accept("r1")
 		h := b.Start()
@@ -170,6 +173,7 @@ func TestStuck70_AModelThatSaysNothing(t *testing.T) {
 // TestStuck71_AToolThatSaysNothing: stalled at 8 min and left alone, aborted at 15 min;
 // a sign of life begins it anew.
 func TestStuck71_AToolThatSaysNothing(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		b.Accept("r1")
 		h := b.Start()
@@ -201,8 +205,10 @@ func TestStuck71_AToolThatSaysNothing(t *testing.T) {
 
 // TestStuck74_LongRunningAloneIsNoWarning.
 func TestStuck74_LongRunningAloneIsNoWarning(t *testing.T) {
+	t.Parallel()
 	for name, queue := range map[string]int{"alone": 0, "with others behind it": 1} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			each(t, func(t *testing.T, b *bench) {
 				b.Accept("r1")
 				h := b.Start()
@@ -223,6 +229,7 @@ func TestStuck74_LongRunningAloneIsNoWarning(t *testing.T) {
 // A run that showed a sign of life after it was told to end is not touched any more:
 // the recovery is stale.
 func TestStuck_GenerationCheck(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		h := b.wedge(session.Work{Kind: session.WorkModel, Limit: 2 * minute})
 		b.live(6 * minute)
@@ -246,6 +253,7 @@ func TestStuck_GenerationCheck(t *testing.T) {
 
 // What moved between the reading of a look and its act is not touched either.
 func TestStuck_AMoveBeforeTheActIsSeen(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		h := b.wedge(session.Work{Kind: session.WorkModel, Limit: 2 * minute})
 		b.live(6 * minute)
@@ -261,6 +269,7 @@ func TestStuck_AMoveBeforeTheActIsSeen(t *testing.T) {
 
 // A run that its user stopped and that does not end is helped to.
 func TestStuck_AStopThatIsNotSeen(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		b.wedge(session.Work{Kind: session.WorkTool, Tool: "exec", CallID: "1"})
 		b.live(10 * minute)
@@ -283,6 +292,7 @@ func TestStuck_AStopThatIsNotSeen(t *testing.T) {
 // A message that a model waits with is no standstill, neither while its holder pauses
 // nor while the run sleeps; once the pause is over it is one.
 func TestStuck_RetryWaits(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		h := b.wedge(session.Work{Kind: session.WorkRetry, Limit: time.Hour})
 		b.live(30 * minute)

@@ -19,8 +19,10 @@ const tick = 20 * time.Second
 // is dead: it is stuck, whatever was written about the work, and its lane is released.
 // With a live claim and a fresh sign of life the same session is left alone.
 func TestF8_ADeadOwnerIsNoWork(t *testing.T) {
+	t.Parallel()
 	for name, live := range map[string]bool{"dead": false, "live": true} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			each(t, func(t *testing.T, b *bench) {
 				b.Accept("r1")
 				p := b.World
@@ -75,6 +77,7 @@ func TestF8_ADeadOwnerIsNoWork(t *testing.T) {
 // TestStuck73_WarningsBackOff: warnings come at 120, 240, 480, 960 s, recovery is tried
 // at every look; the metric is written at every look that found something.
 func TestStuck73_WarningsBackOff(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		b.Accept("r1")
 		began := b.Clock.Now()
@@ -111,6 +114,7 @@ func TestStuck73_WarningsBackOff(t *testing.T) {
 // Another process that looks remembers the warnings too, and of two looks at once one
 // warns.
 func TestStuck_WarningsAreRememberedInTheTables(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		b.Accept("r1")
 		b.Clock.Advance(2 * minute)
@@ -129,6 +133,7 @@ func TestStuck_WarningsAreRememberedInTheTables(t *testing.T) {
 
 // Any progress begins the warnings anew; a message that arrives is none.
 func TestStuck_ArrivingMessagesAreNoProgress(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		b.Accept("r1")
 		for i := range 12 {
@@ -201,6 +206,7 @@ func TestStuck_SkipReasons(t *testing.T) {
 		}, 8, "missing_session_ref", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			each(t, func(t *testing.T, b *bench) {
 				b.Accept("r1")
 				b.Accept("r2")
@@ -224,6 +230,7 @@ func TestStuck_SkipReasons(t *testing.T) {
 
 // A look that comes late acts on nothing: the machine stood still, not the sessions.
 func TestStuck_ALateLookOnlyTells(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		b.Accept("r1")
 		h := b.Start()
@@ -242,6 +249,7 @@ func TestStuck_ALateLookOnlyTells(t *testing.T) {
 }
 
 func TestStuck_OffOnlySweeps(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		b.Accept("r1")
 		b.Queue.Take()
@@ -258,6 +266,7 @@ func TestStuck_OffOnlySweeps(t *testing.T) {
 
 // Sessions that only test whether all is well are helped, and not told about.
 func TestStuck_ProbesAreNotToldAbout(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		call := b.Call("r1")
 		call.Run.Input.SessionID = "probe-1"
@@ -276,6 +285,7 @@ func TestStuck_ProbesAreNotToldAbout(t *testing.T) {
 
 // The log names no session by its key: it may say who somebody is.
 func TestStuck_TheLogKeepsKeysToItself(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		b.Accept("r1")
 		b.Clock.Advance(3 * minute)

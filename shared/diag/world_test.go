@@ -37,7 +37,6 @@ type bench struct {
 // each runs a test over every store.
 func each(t *testing.T, f func(t *testing.T, b *bench), change ...func(*diag.Config)) {
 	t.Helper()
-	t.Parallel()
 	backends.Each(t, func(t *testing.T, store table.Store) {
 		b := &bench{World: lanetest.New(t, store), t: t, ops: &operators{}, log: &lanetest.Log{}}
 		c := diag.Config{

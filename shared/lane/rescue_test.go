@@ -25,6 +25,7 @@ func yes(t *testing.T, what string, want bool) func(bool, error) {
 
 // A run that has moved since it was looked at is not interrupted.
 func TestInterrupt_OnlyWhatHasNotMoved(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		w.Accept("r1")
 		p := w.Frozen()
@@ -57,6 +58,7 @@ func mustCommit(t *testing.T, h *claim.Holder) {
 // TestC2_ARevokedHolderChangesNothing: it can neither write nor renew, and still nobody
 // has its claim before its lease is over (C1), since it may believe itself fresh.
 func TestC2_ARevokedHolderChangesNothing(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		w.Accept("r1")
 		p := w.Frozen()
@@ -94,6 +96,7 @@ func TestC2_ARevokedHolderChangesNothing(t *testing.T) {
 
 // TestC5_RescueKnowsItsOwnWrites: applied, and the answer lost, is done all the same.
 func TestC5_RescueKnowsItsOwnWrites(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		w.Accept("r1")
 		w.Frozen().Start()
@@ -117,6 +120,7 @@ func TestC5_RescueKnowsItsOwnWrites(t *testing.T) {
 
 // The sweep's next wake-up can be told before it comes.
 func TestNextWake(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
 		next := func(want time.Duration, left bool) {
 			t.Helper()
