@@ -1,6 +1,7 @@
 package rpc_test
 
 import (
+	"maps"
 	"strings"
 	"testing"
 
@@ -10,9 +11,7 @@ import (
 // hourly is a job in the terms of the wire.
 func hourly(more obj) obj {
 	p := obj{"name": "n", "schedule": obj{"kind": "every", "everyMs": 3_600_000}, "payload": obj{"kind": "agentTurn", "message": "do it"}}
-	for k, v := range more {
-		p[k] = v
-	}
+	maps.Copy(p, more)
 	return p
 }
 
