@@ -50,7 +50,7 @@ func (b *boxes) send(l queue.Lane, group, dedup string, body []byte, reason stri
 	now := b.s.now()
 	key := string(l) + " " + group + " " + dedup
 	if at, known := b.dedup[key]; known && now-at < queue.DedupWindow {
-		b.s.note("queue", "swallows a %s wake-up: its deduplication id is known", reason)
+		b.s.notef("queue", "swallows a %s wake-up: its deduplication id is known", reason)
 		return
 	}
 	b.dedup[key] = now
@@ -60,7 +60,7 @@ func (b *boxes) send(l queue.Lane, group, dedup string, body []byte, reason stri
 		b.minute, b.sent = now/time.Minute, 0
 	}
 	if b.sent > storm {
-		b.s.violate("storm", "%d wake-ups in a minute, the last one %s", b.sent, reason)
+		b.s.violatef("storm", "%d wake-ups in a minute, the last one %s", b.sent, reason)
 	}
 	m := &message{id: b.n, lane: l, group: group, body: slices.Clone(body), reason: reason}
 	b.wakes, b.old = append(b.wakes, m), append(b.old, m)
@@ -72,7 +72,7 @@ func (b *boxes) after(d time.Duration, body []byte) {
 		Kind string `json:"kind"`
 	}
 	if err := json.Unmarshal(body, &t); err != nil {
-		b.s.violate("kit", "a timer that is no JSON: %v", err)
+		b.s.violatef("kit", "a timer that is no JSON: %v", err)
 	}
 	// A second's grain, as on AWS.
 	at := b.s.now() + d
@@ -168,7 +168,7 @@ func (s *Sim) receive(p *proc, m *message) {
 		// A timer is hidden while it is worked on, for as long as the function may take.
 		m.visible, m.forever = s.now()+time.Hour, true
 	}
-	s.note(p.name, "receives %s %d (%s), receive %d", map[bool]string{true: "timer", false: "wake-up"}[m.lane == ""], m.id, m.reason, m.receives)
+	s.notef(p.name, "receives %s %d (%s), receive %d", map[bool]string{true: "timer", false: "wake-up"}[m.lane == ""], m.id, m.reason, m.receives)
 	var deadline time.Time
 	if d := s.p.Invocation; d > 0 && p.slot.role == runner {
 		deadline = time.Now().Add(p.skew).Add(d)
@@ -223,7 +223,7 @@ func (s *Sim) settleMessage(p *proc, m *message, err error) {
 	case m.receives >= maxReceives && m.lane != "":
 		b.drop(m)
 		b.dead = append(b.dead, m)
-		s.note("queue", "wake-up %d is a dead letter", m.id)
+		s.notef("queue", "wake-up %d is a dead letter", m.id)
 	default:
 		d := pick(s, s.p.Visibility)
 		m.forever, m.visible = d < 0 && m.lane != "", s.now()+max(d, time.Second)

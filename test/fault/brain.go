@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"time"
 
@@ -53,12 +54,9 @@ func step(r model.Request) (runID string, letter byte, n int) {
 	for _, m := range r.Messages {
 		switch m.Role {
 		case model.User:
-			text := ""
-			for _, b := range m.Content {
-				text += b.Text
-			}
+			text := userText(m)
 			if i := strings.LastIndex(text, "say "); i >= 0 {
-				words := strings.SplitN(text[i+4:], ";", 2)[0]
+				words, _, _ := strings.Cut(text[i+4:], ";")
 				runID, plan, _ = strings.Cut(words, " plan=")
 				n = 0
 			}
@@ -76,12 +74,20 @@ func step(r model.Request) (runID string, letter byte, n int) {
 }
 
 func slowPlan(r model.Request) bool {
-	for i := len(r.Messages) - 1; i >= 0; i-- {
-		if m := r.Messages[i]; m.Role == model.User && len(m.Content) > 0 {
-			return strings.Contains(m.Content[0].Text, "S")
+	for _, m := range slices.Backward(r.Messages) {
+		if m.Role == model.User {
+			return strings.Contains(userText(m), "S")
 		}
 	}
 	return false
+}
+
+func userText(m model.Message) string {
+	var b strings.Builder
+	for _, c := range m.Content {
+		b.WriteString(c.Text)
+	}
+	return b.String()
 }
 
 // Stream implements model.Provider.

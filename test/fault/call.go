@@ -77,7 +77,7 @@ func (p *proc) isDead() bool {
 func (s *Sim) let(c *call, v verdict) {
 	s.mu.Lock()
 	s.parked = slices.DeleteFunc(s.parked, func(x *call) bool { return x == c })
-	s.say(c.p.name, "%s%s", c.what, [...]string{
+	s.sayf(c.p.name, "%s%s", c.what, [...]string{
 		"", " -> CONFLICT", " -> THROTTLED", " -> LOST BEFORE", " -> DONE, ANSWER LOST", " -> GONE", " -> TOO SLOW", "", "",
 	}[v])
 	s.mu.Unlock()

@@ -166,7 +166,7 @@ func (s *Sim) sweeps(now time.Duration, soonest func(time.Duration)) []choice {
 				p.begin(&message{reason: "sweep"}, func(ctx context.Context) {
 					sum, err := p.core.Lanes.Sweep(ctx)
 					if err != nil || sum.Orphaned > 0 {
-						s.note(p.name, "sweeps: %+v %v", sum, err)
+						s.notef(p.name, "sweeps: %+v %v", sum, err)
 					}
 					if !p.isDead() {
 						p.done()
@@ -222,7 +222,7 @@ func (s *Sim) played() bool {
 
 // settleDown ends all mishaps: what is frozen thaws, and time does the rest.
 func (s *Sim) settleDown() {
-	s.note("kit", "nothing goes wrong any more")
+	s.notef("kit", "nothing goes wrong any more")
 	s.calm, s.budget = true, budget{}
 	for _, sl := range s.slots {
 		if sl.cur.frozen && !s.chance(2) {

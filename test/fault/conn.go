@@ -67,20 +67,20 @@ type wire struct {
 func (c *conn) take(p *proc, b []byte) {
 	var f wire
 	if err := json.Unmarshal(b, &f); err != nil {
-		c.s.violate("frame", "no JSON: %s", b)
+		c.s.violatef("frame", "no JSON: %s", b)
 		return
 	}
 	switch f.Type {
 	case "res":
-		c.s.note(c.id, "got %s", brief(b))
+		c.s.notef(c.id, "got %s", brief(b))
 		c.s.ghost.answered(c, &f, b)
 	case "event":
 		if f.Payload.RunID != "" && f.Payload.Seq > 0 {
-			c.s.note(c.id, "got %s", brief(b))
+			c.s.notef(c.id, "got %s", brief(b))
 			c.s.ghost.told(c, p, &f, b)
 		}
 	default:
-		c.s.violate("frame", "of type %q: %s", f.Type, b)
+		c.s.violatef("frame", "of type %q: %s", f.Type, b)
 	}
 }
 

@@ -129,13 +129,13 @@ func (g *ghost) seeMeta(c *change, sg *sessionGhost) {
 	m0, m1, s := &c.m0, &c.m1, g.s
 	sg.meta = *m1
 	if err := lanetest.CheckMeta(m1); err != nil {
-		s.violate("meta", "after %s of %s: %v", c.kind, c.by, err)
+		s.violatef("meta", "after %s of %s: %v", c.kind, c.by, err)
 	}
 	if c.pendN != int64(len(m1.Pending)) {
-		s.violate("meta", "%d runs wait, the count says %d", len(m1.Pending), c.pendN)
+		s.violatef("meta", "%d runs wait, the count says %d", len(m1.Pending), c.pendN)
 	}
 	if m1.Token < m0.Token || m1.Seq < m0.Seq || m1.Head < m0.Head || m1.Cutoff < m0.Cutoff {
-		s.violate("meta", "token, accept sequence, head or cutoff went back in %s of %s", c.kind, c.by)
+		s.violatef("meta", "token, accept sequence, head or cutoff went back in %s of %s", c.kind, c.by)
 	}
 	switch {
 	case m1.Token > m0.Token:
@@ -144,7 +144,7 @@ func (g *ghost) seeMeta(c *change, sg *sessionGhost) {
 		sg.renewed = s.now()
 	}
 	if m1.Cancel != "" && m1.Cancel != m0.Cancel && m1.Cancel != m0.Active {
-		s.violate("stop", "%s marks %q while %q is active", c.by, m1.Cancel, m0.Active)
+		s.violatef("stop", "%s marks %q while %q is active", c.by, m1.Cancel, m0.Active)
 	}
 }
 
@@ -153,10 +153,10 @@ func (g *ghost) claimed(c *change, sg *sessionGhost) {
 	m0, m1, s := &c.m0, &c.m1, g.s
 	now := time.Now()
 	if m1.Token != m0.Token+1 {
-		s.violate("one writer", "the token jumped from %d to %d", m0.Token, m1.Token)
+		s.violatef("one writer", "the token jumped from %d to %d", m0.Token, m1.Token)
 	}
 	if m0.Owner != "" && now.Add(2*s.p.Skew).Before(m0.Lease) {
-		s.violate("one writer", "%s took the claim of %s, whose lease holds for %s more", c.by, sg.holder, m0.Lease.Sub(now))
+		s.violatef("one writer", "%s took the claim of %s, whose lease holds for %s more", c.by, sg.holder, m0.Lease.Sub(now))
 	}
 	sg.holder, sg.renewed, sg.died = c.by, s.now(), 0
 	switch {
@@ -166,27 +166,27 @@ func (g *ghost) claimed(c *change, sg *sessionGhost) {
 		low, ok := m0.Lowest()
 		switch {
 		case i < 0:
-			s.violate("order", "%s starts %s, which does not wait", c.by, m1.Active)
+			s.violatef("order", "%s starts %s, which does not wait", c.by, m1.Active)
 		case m0.Pending[i].Seq <= m0.Cutoff:
-			s.violate("stop", "%s starts %s, which was stopped", c.by, m1.Active)
+			s.violatef("stop", "%s starts %s, which was stopped", c.by, m1.Active)
 		case !ok || low.Run != m1.Active:
-			s.violate("order", "%s starts %s before %s", c.by, m1.Active, low.Run)
+			s.violatef("order", "%s starts %s before %s", c.by, m1.Active, low.Run)
 		}
 		if r := g.runs[m1.Active]; r != nil {
 			r.began = true
 			if r.end != nil {
-				s.violate("terminal", "%s starts %s, which has ended", c.by, m1.Active)
+				s.violatef("terminal", "%s starts %s, which has ended", c.by, m1.Active)
 			}
 		}
 	case m0.Active != m1.Active:
-		s.violate("order", "%s resumes %s while %s is active", c.by, m1.Active, m0.Active)
+		s.violatef("order", "%s resumes %s while %s is active", c.by, m1.Active, m0.Active)
 	case m0.Wake.After(now.Add(2*s.p.Skew)) && !m0.Marked():
-		s.violate("sleep", "%s resumes %s, which sleeps for %s more", c.by, m1.Active, m0.Wake.Sub(now))
+		s.violatef("sleep", "%s resumes %s, which sleeps for %s more", c.by, m1.Active, m0.Wake.Sub(now))
 	}
 	if r := g.runs[m1.Active]; r != nil && !strings.HasPrefix(m1.Owner, "cmd:") {
 		r.tries = m1.Attempt
 		if m1.Stalled > 5 {
-			s.violate("rest", "attempt %d of %s without progress", m1.Stalled, m1.Active)
+			s.violatef("rest", "attempt %d of %s without progress", m1.Stalled, m1.Active)
 		}
 	}
 }
@@ -194,12 +194,12 @@ func (g *ghost) claimed(c *change, sg *sessionGhost) {
 // fenced checks C2: only the holder of the claim writes this.
 func (g *ghost) fenced(c *change, sg *sessionGhost, what string) {
 	if sg == nil {
-		g.s.violate("one writer", "%s writes %s of a session that nobody knows", c.by, what)
+		g.s.violatef("one writer", "%s writes %s of a session that nobody knows", c.by, what)
 		return
 	}
 	holder := sg.holder
 	if c.meta == nil || holder != c.by {
-		g.s.violate("one writer", "%s writes %s in %s, but %s has the claim", c.by, what, c.kind, holder)
+		g.s.violatef("one writer", "%s writes %s in %s, but %s has the claim", c.by, what, c.kind, holder)
 	}
 }
 
@@ -212,7 +212,7 @@ func (g *ghost) seeStatus(c *change, sg *sessionGhost, op *table.Op) {
 		return
 	}
 	if r == nil {
-		g.s.violate("accepted", "%s changes the record of %s, which was never accepted", c.by, short)
+		g.s.violatef("accepted", "%s changes the record of %s, which was never accepted", c.by, short)
 		return
 	}
 	if v, ok := setTo(op, run.AttrState).(string); ok {
@@ -230,15 +230,13 @@ func (g *ghost) seeStatus(c *change, sg *sessionGhost, op *table.Op) {
 	case c.kind == kCommit || c.kind == kRelease || c.kind == kStarted || c.kind == kDone:
 		g.fenced(c, sg, "the record of "+r.id)
 	}
-	if _, ok := setTo(op, run.AttrOriginLease).(int64); ok && r.end != nil {
-	}
 }
 
 // accepted notes a run.
 func (g *ghost) accepted(c *change, sg *sessionGhost, op *table.Op, short string) {
 	old := g.runs[short]
 	if old != nil {
-		g.s.violate("accepted", "%s accepts %s once more", c.by, short)
+		g.s.violatef("accepted", "%s accepts %s once more", c.by, short)
 		return
 	}
 	r := &runGhost{id: op.Item.Str("run"), state: run.State(op.Item.Str(run.AttrState)), seq: op.Item.Int("seq"), into: op.Item.Str(run.AttrInto), nums: make(map[int64]number)}
@@ -256,11 +254,11 @@ func (g *ghost) accepted(c *change, sg *sessionGhost, op *table.Op, short string
 	if r.state == run.Steered {
 		switch {
 		case c.m0.Active != r.into:
-			g.s.violate("steer", "%s is steered into %s while %q is active", r.id, r.into, c.m0.Active)
+			g.s.violatef("steer", "%s is steered into %s while %q is active", r.id, r.into, c.m0.Active)
 		case c.m0.Marked():
-			g.s.violate("steer", "%s is steered into %s, which is to end", r.id, r.into)
+			g.s.violatef("steer", "%s is steered into %s, which is to end", r.id, r.into)
 		case len(c.m0.Pending) > 0:
-			g.s.violate("order", "%s is steered past %d that wait", r.id, len(c.m0.Pending))
+			g.s.violatef("order", "%s is steered past %d that wait", r.id, len(c.m0.Pending))
 		}
 	}
 }
@@ -280,7 +278,7 @@ func (g *ghost) notStopped(c *change, r *runGhost) {
 					return
 				}
 			}
-			g.s.violate("stop", "%s was accepted, though a later frame of its connection had stopped it", r.id)
+			g.s.violatef("stop", "%s was accepted, though a later frame of its connection had stopped it", r.id)
 		}
 	}
 }
@@ -289,13 +287,13 @@ func (g *ghost) notStopped(c *change, r *runGhost) {
 func (g *ghost) ended(c *change, sg *sessionGhost, r *runGhost, body []byte) {
 	var out run.Outcome
 	if err := json.Unmarshal(body, &out); err != nil {
-		g.s.violate("kit", "outcome: %v", err)
+		g.s.violatef("kit", "outcome: %v", err)
 	}
 	for _, p := range out.Payloads {
 		out.Text += p.Text
 	}
 	if r.end != nil {
-		g.s.violate("terminal", "%s ends %s a second time: %s after %s", c.by, r.id, out.Kind, r.end.Kind)
+		g.s.violatef("terminal", "%s ends %s a second time: %s after %s", c.by, r.id, out.Kind, r.end.Kind)
 		return
 	}
 	r.end, r.endStep, r.endAt = &out, g.s.steps, g.s.now()
@@ -304,13 +302,13 @@ func (g *ghost) ended(c *change, sg *sessionGhost, r *runGhost, body []byte) {
 	case kTerminal:
 		g.fenced(c, sg, "the end of "+r.id)
 		if out.Kind == run.Aborted && !c.m0.Marked() {
-			g.s.violate("stop", "%s ends %s as aborted, which nobody stopped", c.by, r.id)
+			g.s.violatef("stop", "%s ends %s as aborted, which nobody stopped", c.by, r.id)
 		}
 	case kEndQueued, kAccept:
 		if !slices.ContainsFunc(c.m0.Pending, func(p session.Pending) bool {
 			return p.Run == shortID(r) || strings.HasPrefix(p.Run, "followup-overflow:")
 		}) {
-			g.s.violate("terminal", "%s ends %s as waiting, which it is not", c.by, r.id)
+			g.s.violatef("terminal", "%s ends %s as waiting, which it is not", c.by, r.id)
 		}
 	default:
 	}
@@ -319,7 +317,7 @@ func (g *ghost) ended(c *change, sg *sessionGhost, r *runGhost, body []byte) {
 func shortID(r *runGhost) string { return run.Short(r.id) }
 
 func (s *Sim) say2(r *runGhost, out *run.Outcome) {
-	s.note("ghost", "%s has ended: %s %s%s", r.id, out.Kind, out.StopReason, out.ErrorKind)
+	s.notef("ghost", "%s has ended: %s %s%s", r.id, out.Kind, out.StopReason, out.ErrorKind)
 }
 
 // accounted checks that every accepted run of a session is somewhere: it waits, works,
@@ -346,11 +344,11 @@ func (g *ghost) accounted(sg *sessionGhost) {
 			ok = true
 		}
 		if !ok {
-			g.s.violate("accepted", "%s is lost: its record says %s, and the session knows nothing of it", r.id, r.state)
+			g.s.violatef("accepted", "%s is lost: its record says %s, and the session knows nothing of it", r.id, r.state)
 		}
 	}
 	if n := len(sg.mail); int64(n) != m.MailN {
-		g.s.violate("steer", "%d messages in the mailbox, the count says %d", n, m.MailN)
+		g.s.violatef("steer", "%d messages in the mailbox, the count says %d", n, m.MailN)
 	}
 }
 
@@ -400,7 +398,7 @@ func (g *ghost) firstTime(name string) bool {
 // panicked notes a handler that broke.
 func (g *ghost) panicked(p *proc, err error) {
 	if pe, ok := asPanic(err); ok {
-		g.s.violate("panic", "%s: %s\n%s", p.name, pe.Kind, pe.Stack)
+		g.s.violatef("panic", "%s: %s\n%s", p.name, pe.Kind, pe.Stack)
 	}
 }
 

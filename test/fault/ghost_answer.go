@@ -35,26 +35,26 @@ func (g *ghost) asked(o *op) { g.asks[o.id] = &askGhost{o: o} }
 func (g *ghost) answered(c *conn, f *wire, body []byte) {
 	a := g.asks[f.ID]
 	if a == nil || a.o.conn != c {
-		g.s.violate("answer", "%s got an answer to %q, which it never asked", c.id, f.ID)
+		g.s.violatef("answer", "%s got an answer to %q, which it never asked", c.id, f.ID)
 		return
 	}
 	if !f.OK && f.Error.Code == "UNAVAILABLE" && a.o.tries < tries && f.Payload.RunID == "" && len(a.replies) == 0 {
-		g.s.note(c.id, "%s is told to come again", f.ID)
+		g.s.notef(c.id, "%s is told to come again", f.ID)
 		a.o.lost = true
 		return
 	}
 	if f.OK && f.Payload.Status == "accepted" {
 		if a.accepted {
-			g.s.violate("answer", "%s was accepted twice", f.ID)
+			g.s.violatef("answer", "%s was accepted twice", f.ID)
 		}
 		a.accepted = true
 		if r := g.runs[run.Short(a.o.runID)]; r == nil {
-			g.s.violate("accepted", "%s is told that %s is accepted, and it is not in the tables", c.id, a.o.runID)
+			g.s.violatef("accepted", "%s is told that %s is accepted, and it is not in the tables", c.id, a.o.runID)
 		}
 		return
 	}
 	if f.OK && a.o.method == "chat.send" && g.runs[run.Short(a.o.runID)] == nil {
-		g.s.violate("accepted", "%s is told that %s is accepted, and it is not in the tables", c.id, a.o.runID)
+		g.s.violatef("accepted", "%s is told that %s is accepted, and it is not in the tables", c.id, a.o.runID)
 	}
 	a.replies, a.steps = append(a.replies, string(body)), append(a.steps, g.s.steps)
 	if len(a.replies) == 1 {
@@ -62,10 +62,10 @@ func (g *ghost) answered(c *conn, f *wire, body []byte) {
 		return
 	}
 	if !sameAnswer(a.replies[0], string(body)) {
-		g.s.violate("answer", "the answers of %s differ:\n  %s\n  %s", f.ID, a.replies[0], body)
+		g.s.violatef("answer", "the answers of %s differ:\n  %s\n  %s", f.ID, a.replies[0], body)
 	}
 	if !g.excused(a) {
-		g.s.violate("answer", "%s got %d answers, and nothing went wrong between them", f.ID, len(a.replies))
+		g.s.violatef("answer", "%s got %d answers, and nothing went wrong between them", f.ID, len(a.replies))
 	}
 }
 
@@ -110,7 +110,7 @@ func (g *ghost) seeWaiter(c *change, op *table.Op) {
 		}
 		w := g.waits[key]
 		if w == nil {
-			g.s.violate("answer", "%s takes a waiter that is not there", c.by)
+			g.s.violatef("answer", "%s takes a waiter that is not there", c.by)
 			return
 		}
 		w.taken, w.step = c.by, g.s.steps
@@ -140,9 +140,9 @@ func (g *ghost) seeEvents(c *change, op *table.Op) {
 		switch {
 		case !used:
 		case old.logged && old.what != what && c.kind != kEvents:
-			g.s.violate("sequence", "%s logs number %d of %s, which %s has logged otherwise", c.by, n, r.id, old.by)
+			g.s.violatef("sequence", "%s logs number %d of %s, which %s has logged otherwise", c.by, n, r.id, old.by)
 		case !old.logged && old.by != c.by:
-			g.s.violate("sequence", "%s logs number %d of %s, which %s has used", c.by, n, r.id, old.by)
+			g.s.violatef("sequence", "%s logs number %d of %s, which %s has used", c.by, n, r.id, old.by)
 		}
 		r.nums[n] = number{c.by, true, what}
 	}
@@ -154,14 +154,14 @@ func (g *ghost) told(c *conn, p *proc, f *wire, body []byte) {
 	pl := &f.Payload
 	r := g.runs[run.Short(pl.RunID)]
 	if r == nil {
-		g.s.violate("sequence", "%s is told of %s, which nobody knows", c.id, pl.RunID)
+		g.s.violatef("sequence", "%s is told of %s, which nobody knows", c.id, pl.RunID)
 		return
 	}
 	old, used := r.nums[pl.Seq]
 	if !used {
 		r.nums[pl.Seq] = number{by: p.actor()}
 	} else if !old.logged && old.by != p.actor() && p.slot.role == runner {
-		g.s.violate("sequence", "number %d of %s was used by %s, and again by %s: %s", pl.Seq, r.id, old.by, p.actor(), body)
+		g.s.violatef("sequence", "number %d of %s was used by %s, and again by %s: %s", pl.Seq, r.id, old.by, p.actor(), body)
 	}
 	v := c.of(pl.RunID)
 	form := pl.Seq // a delta's two forms carry one number
@@ -172,15 +172,15 @@ func (g *ghost) told(c *conn, p *proc, f *wire, body []byte) {
 	switch {
 	case again:
 	case pl.Seq < v.last && !c.hurt && g.s.lastFault == 0:
-		g.s.violate("sequence", "%s gets number %d of %s behind %d", c.id, pl.Seq, r.id, v.last)
+		g.s.violatef("sequence", "%s gets number %d of %s behind %d", c.id, pl.Seq, r.id, v.last)
 	case v.ended > 0 && pl.Seq > v.ended && pl.State == "" && pl.Data.Phase != "end" && pl.Data.Phase != "error":
-		g.s.violate("sequence", "%s gets number %d of %s behind its end (%d)", c.id, pl.Seq, r.id, v.ended)
+		g.s.violatef("sequence", "%s gets number %d of %s behind its end (%d)", c.id, pl.Seq, r.id, v.ended)
 	}
 	v.nums[form], v.last = true, max(v.last, pl.Seq)
 	switch {
 	case pl.Stream == "lifecycle" && (pl.Data.Phase == "end" || pl.Data.Phase == "error"):
 		if r.end == nil && !r.sharesEnd(g) {
-			g.s.violate("terminal", "%s is told the end of %s, which has not ended", c.id, r.id)
+			g.s.violatef("terminal", "%s is told the end of %s, which has not ended", c.id, r.id)
 		}
 		v.ended = pl.Seq
 	case f.Event == "agent" && pl.Stream == "assistant" && !again:
@@ -206,7 +206,7 @@ func (g *ghost) finish() {
 		g.finishAsk(g.asks[id])
 	}
 	for _, w := range g.waits {
-		g.s.violate("answer", "a waiter of %s still waits, and nobody will come", w.run)
+		g.s.violatef("answer", "a waiter of %s still waits, and nobody will come", w.run)
 	}
 	g.finishTranscripts()
 }
@@ -215,15 +215,15 @@ func (g *ghost) finish() {
 func (g *ghost) finishRun(short string, r *runGhost) {
 	switch {
 	case r.end == nil:
-		g.s.violate("terminal", "%s never ended: %s", r.id, r.state)
+		g.s.violatef("terminal", "%s never ended: %s", r.id, r.state)
 	case strings.HasPrefix(short, "followup-overflow:"):
 	case r.users == 0 && r.end.Kind == run.OK && !g.summarised(r):
-		g.s.violate("accepted", "%s ended ok, and its message is in no conversation", r.id)
+		g.s.violatef("accepted", "%s ended ok, and its message is in no conversation", r.id)
 	case r.users > 0 && !r.began && r.into == "":
-		g.s.violate("order", "%s never began, and its message is in the conversation", r.id)
+		g.s.violatef("order", "%s never began, and its message is in the conversation", r.id)
 	}
 	if r.end != nil && r.end.Kind == run.OK && !strings.HasPrefix(r.end.Text, "part") && !strings.Contains(r.end.Text, "the end of ") {
-		g.s.violate("text", "%s ended ok with %q", r.id, r.end.Text)
+		g.s.violatef("text", "%s ended ok with %q", r.id, r.end.Text)
 	}
 	c := g.s.conns["conn1"]
 	v := c.runs[r.id]
@@ -231,7 +231,7 @@ func (g *ghost) finishRun(short string, r *runGhost) {
 		return
 	}
 	if !strings.HasSuffix(r.end.Text, v.text) {
-		g.s.violate("text", "%s shows %q of %s, which said %q", c.id, v.text, r.id, r.end.Text)
+		g.s.violatef("text", "%s shows %q of %s, which said %q", c.id, v.text, r.id, r.end.Text)
 	}
 }
 
@@ -247,12 +247,12 @@ func (g *ghost) finishAsk(a *askGhost) {
 		return
 	}
 	if o.method == "agent" && a.accepted && len(a.replies) == 0 || o.over && len(a.replies) == 0 && !a.accepted {
-		g.s.violate("answer", "%s (%s %s) was never answered", o.id, o.method, o.runID)
+		g.s.violatef("answer", "%s (%s %s) was never answered", o.id, o.method, o.runID)
 		return
 	}
 	r := g.runs[run.Short(o.runID)]
 	if g.s.p.Eager && g.s.lastFault == 0 && o.method == "agent.wait" && r != nil && r.end != nil && a.at > r.endAt+10*time.Second && a.at > o.at+10*time.Second {
-		g.s.violate("answer", "%s was answered %s after the end of %s", o.id, a.at-r.endAt, o.runID)
+		g.s.violatef("answer", "%s was answered %s after the end of %s", o.id, a.at-r.endAt, o.runID)
 	}
 }
 
@@ -262,11 +262,11 @@ func (g *ghost) finishTranscripts() {
 		sg := g.sessions[key]
 		rows, err := g.s.rows(sg)
 		if err != nil {
-			g.s.violate("transcript", "%s: %v", key, err)
+			g.s.violatef("transcript", "%s: %v", key, err)
 			continue
 		}
 		if why := Invalid(rows); why != "" {
-			g.s.violate("transcript", "%s at rest: %s", key, why)
+			g.s.violatef("transcript", "%s at rest: %s", key, why)
 		}
 	}
 }

@@ -33,20 +33,20 @@ func (g *ghost) trusted(p *proc, sg *sessionGhost, what string) {
 	age := g.s.now() - sg.renewed
 	if sg.holder == p.actor() {
 		if age > trust+2*g.s.p.Skew {
-			g.s.violate("trust", "%s begins %s %s after its last renewal", p.actor(), what, age)
+			g.s.violatef("trust", "%s begins %s %s after its last renewal", p.actor(), what, age)
 		}
 		return
 	}
 	// Somebody else has the claim: it could not know only if it renewed lately.
 	if age > trust {
-		g.s.violate("trust", "%s begins %s, but %s has had the claim for %s", p.actor(), what, sg.holder, age)
+		g.s.violatef("trust", "%s begins %s, but %s has had the claim for %s", p.actor(), what, sg.holder, age)
 	}
 }
 
 // asks checks what a model is asked: by whom, and whether a provider would take it.
 func (g *ghost) asksModel(p *proc, runID string, r model.Request) {
 	if why := Invalid(r.Messages); why != "" {
-		g.s.violate("transcript", "%s asks a model what a provider refuses: %s", p.actor(), why)
+		g.s.violatef("transcript", "%s asks a model what a provider refuses: %s", p.actor(), why)
 	}
 	if rg := g.runs[runID]; rg != nil {
 		g.trusted(p, rg.s, "a model call for "+runID)
@@ -92,15 +92,15 @@ func (g *ghost) begins(p *proc, c tool.Call) {
 	runID, _, _ := strings.Cut(c.Key, "/")
 	r := g.runs[runID]
 	if r == nil {
-		g.s.violate("effect", "%s runs a tool for %s, which nobody knows", p.actor(), runID)
+		g.s.violatef("effect", "%s runs a tool for %s, which nobody knows", p.actor(), runID)
 		return
 	}
 	g.trusted(p, r.s, "tool "+c.Key)
 	if k := g.call(c.Key); k.begun.p == nil {
-		g.s.violate("effect", "%s runs %s before anything in the ledger says so", p.actor(), c.Key)
+		g.s.violatef("effect", "%s runs %s before anything in the ledger says so", p.actor(), c.Key)
 	}
 	if r.end != nil && r.s.holder == p.actor() {
-		g.s.violate("effect", "%s runs %s after the end of its run", p.actor(), c.Key)
+		g.s.violatef("effect", "%s runs %s after the end of its run", p.actor(), c.Key)
 	}
 }
 
@@ -110,7 +110,7 @@ func (g *ghost) effect(p *proc, spec tool.Spec, c tool.Call) {
 	k.effects++
 	k.effect, k.by = spec.Effect, append(k.by, p.actor())
 	if k.effects > 1 && spec.Effect == tool.Unsafe {
-		g.s.violate("effect", "%s was done %d times, by %v", c.Key, k.effects, k.by)
+		g.s.violatef("effect", "%s was done %d times, by %v", c.Key, k.effects, k.by)
 	}
 }
 
@@ -144,10 +144,10 @@ func (g *ghost) seeRow(c *change, op *table.Op) {
 		for _, id := range said(e.text()) {
 			if r := g.runs[id]; r != nil {
 				if r.users++; r.users > 1 {
-					g.s.violate("order", "the message of %s is in the conversation twice", id)
+					g.s.violatef("order", "the message of %s is in the conversation twice", id)
 				}
 				if r.stopped {
-					g.s.violate("stop", "%s was accepted as stopped, and its message is in the conversation", id)
+					g.s.violatef("stop", "%s was accepted as stopped, and its message is in the conversation", id)
 				}
 				g.inOrder(sg, r)
 			}
@@ -204,7 +204,7 @@ func said(text string) []string {
 // inOrder checks O1: messages stand in the order in which they were accepted.
 func (g *ghost) inOrder(sg *sessionGhost, r *runGhost) {
 	if r.seq <= sg.head {
-		g.s.violate("order", "%s (accepted as %d) came into the conversation behind %d", r.id, r.seq, sg.head)
+		g.s.violatef("order", "%s (accepted as %d) came into the conversation behind %d", r.id, r.seq, sg.head)
 	}
 	sg.head = r.seq
 }
@@ -220,7 +220,7 @@ func (g *ghost) seeResult(c *change, e row) {
 			continue
 		}
 		if k.begun != c.by && k.begun.p.hurt == 0 && !k.begun.p.dead {
-			g.s.violate("effect", "the outcome of %s is called unknown by %s, though nothing happened to %s", key, c.by, k.begun)
+			g.s.violatef("effect", "the outcome of %s is called unknown by %s, though nothing happened to %s", key, c.by, k.begun)
 		}
 	}
 }
@@ -236,7 +236,7 @@ func (g *ghost) rescued(key string) {
 			return
 		}
 	}
-	g.s.violate("stall", "nothing went wrong, and yet only the watchdog could go on: %s", g.left())
+	g.s.violatef("stall", "nothing went wrong, and yet only the watchdog could go on: %s", g.left())
 }
 
 // poisoned notes a run that kills whoever works on it.

@@ -46,15 +46,15 @@ func (g *ground) write(p *proc, k kind, ops []table.Op) (table.Result, error) {
 	res, err := g.tables.Write(ctx, ops...)
 	if err != nil {
 		if ce, ok := table.Failed(err); ok && ce.Op < len(ops) {
-			g.s.note(p.name, "  condition failed: op %d of %s", ce.Op, k)
+			g.s.notef(p.name, "  condition failed: op %d of %s", ce.Op, k)
 		}
 		return res, err
 	}
 	if c.meta != nil {
 		it, gone := g.tables.Get(ctx, c.ref.MetaKey())
 		if gone != nil {
-			g.s.violate("meta", "%s deleted the hot item", k)
-			return res, err
+			g.s.violatef("meta", "%s deleted the hot item", k)
+			return res, gone
 		}
 		c.m1, c.pendN = session.DecodeMeta(c.ref, &it), it.Attrs.Int(session.AttrPendingN)
 	}

@@ -67,8 +67,9 @@ func (s *Sim) rarity(p point) int {
 		return 24
 	case beforeAccept, afterAccept, afterSend, afterClaim, beforeLedger, afterLedger, afterToolEffect, beforeAck:
 		return 10
+	default:
+		return 7
 	}
-	return 7
 }
 
 // frost is how long something is frozen: shorter than a lease, longer than one, and
@@ -97,6 +98,8 @@ func (s *Sim) mishaps(now time.Duration, soonest func(time.Duration)) []choice {
 	for _, sl := range s.slots {
 		p := sl.cur
 		switch {
+		case p.frozen && s.robbed(p):
+			can = append(can, choice{24, p, func() { s.melt(p) }})
 		case p.frozen && p.thaw <= now:
 			can = append(can, choice{8, p, func() { s.melt(p) }})
 		case p.frozen:
@@ -126,6 +129,17 @@ func (s *Sim) mishaps(now time.Duration, soonest func(time.Duration)) []choice {
 	return can
 }
 
+// robbed says whether somebody is about to take the claim of a frozen process: the
+// worst moment to thaw.
+func (s *Sim) robbed(p *proc) bool {
+	for key, sg := range s.ghost.sessions {
+		if sg.holder.p == p && s.about(kClaim, key) {
+			return true
+		}
+	}
+	return false
+}
+
 func (s *Sim) queueMishap() choice {
 	b := s.boxes
 	waiting := slices.DeleteFunc(slices.Clone(b.wakes), func(m *message) bool { return m.held })
@@ -134,7 +148,7 @@ func (s *Sim) queueMishap() choice {
 		return choice{12, nil, func() {
 			s.budget.queues--
 			s.wrong("lost wake-up")
-			s.note("queue", "loses wake-up %d (%s)", m.id, m.reason)
+			s.notef("queue", "loses wake-up %d (%s)", m.id, m.reason)
 			b.drop(m)
 		}}
 	}
@@ -151,7 +165,7 @@ func (s *Sim) queueMishap() choice {
 			s.lastFault = s.steps // its frames come twice
 		}
 		s.mu.Unlock()
-		s.note("queue", "delivers %s %d once more", m.reason, m.id)
+		s.notef("queue", "delivers %s %d once more", m.reason, m.id)
 		b.again(m)
 	}}
 }

@@ -169,11 +169,11 @@ func (s *Sim) open() {
 			caps.Caps = []string{"tool-events"}
 		}
 		if err := svc.Open(ctx, connection.Row{ID: c.id, Nonce: "n"}); err != nil {
-			s.violate("kit", "connection: %v", err)
+			s.violatef("kit", "connection: %v", err)
 		}
 		who := connection.Principal{Tenant: session.DefaultTenant, Role: "operator", Scopes: []string{protocol.ScopeAdmin}}
 		if err := svc.Ready(ctx, c.id, who, caps); err != nil {
-			s.violate("kit", "connection: %v", err)
+			s.violatef("kit", "connection: %v", err)
 		}
 	}
 }
@@ -182,10 +182,10 @@ func (s *Sim) open() {
 func (s *Sim) ask(o *op) {
 	o.begun = true
 	p := o.slot.cur
-	s.note(o.conn.id, "%s %s %s to %s", o.id, o.method, o.runID, p.name)
+	s.notef(o.conn.id, "%s %s %s to %s", o.id, o.method, o.runID, p.name)
 	body, err := json.Marshal(map[string]any{"type": "req", "id": o.id, "method": o.method, "params": o.params})
 	if err != nil {
-		s.violate("kit", "request: %v", err)
+		s.violatef("kit", "request: %v", err)
 	}
 	s.ghost.asked(o)
 	go func() {

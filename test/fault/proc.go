@@ -117,7 +117,7 @@ func (s *Sim) spawn(sl *slot) *proc {
 		p.gate, err = core.Gateway(nobody{}, directory{})
 	}
 	if err != nil {
-		s.violate("kit", "process not built: %v", err)
+		s.violatef("kit", "process not built: %v", err)
 	}
 	p.core = core
 	s.procs, sl.cur = append(s.procs, p), p
@@ -163,7 +163,7 @@ func (s *Sim) kill(p *proc, why string) {
 		return
 	}
 	s.wrong("kill")
-	s.note(p.name, "KILLED %s", why)
+	s.notef(p.name, "KILLED %s", why)
 	if p.msg != nil {
 		s.boxes.abandoned(p.msg)
 	}
@@ -199,7 +199,7 @@ func (s *Sim) end(p *proc) {
 // from a slow one.
 func (s *Sim) freeze(p *proc, d time.Duration, why string) {
 	s.wrong("freeze")
-	s.note(p.name, "FROZEN for %s %s", d, why)
+	s.notef(p.name, "FROZEN for %s %s", d, why)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p.frozen, p.thaw, p.hurt = true, time.Since(s.start)+d, s.steps
@@ -207,7 +207,7 @@ func (s *Sim) freeze(p *proc, d time.Duration, why string) {
 
 func (s *Sim) melt(p *proc) {
 	s.wrong("thaw")
-	s.note(p.name, "thaws")
+	s.notef(p.name, "thaws")
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p.frozen, p.hurt = false, s.steps

@@ -129,7 +129,7 @@ func (s *Sim) next() bool {
 	case len(s.violations) > 0:
 		return false
 	case s.steps >= maxSteps || s.now() > maxVirtual:
-		s.violate("rest", "does not come to rest: %s", s.ghost.left())
+		s.violatef("rest", "does not come to rest: %s", s.ghost.left())
 		return false
 	}
 	s.persist()
@@ -141,7 +141,7 @@ func (s *Sim) next() bool {
 	}
 	do := s.choose()
 	if do == nil {
-		s.violate("rest", "nothing can go on: %s", s.ghost.left())
+		s.violatef("rest", "nothing can go on: %s", s.ghost.left())
 		return false
 	}
 	s.mu.Lock()
@@ -163,7 +163,7 @@ func (s *Sim) close() {
 // see it a little wrong.
 func (s *Sim) now() time.Duration { return time.Since(s.start) }
 
-func (s *Sim) violate(rule, format string, args ...any) {
+func (s *Sim) violatef(rule, format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	v := Violation{rule, fmt.Sprintf(format, args...), s.steps, time.Since(s.start)}
@@ -171,15 +171,15 @@ func (s *Sim) violate(rule, format string, args ...any) {
 	s.line.add(s.steps, v.At, "!!", "VIOLATION "+v.Rule+": "+v.Text)
 }
 
-// note writes a line of the timeline.
-func (s *Sim) note(who, format string, args ...any) {
+// notef writes a line of the timeline.
+func (s *Sim) notef(who, format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.say(who, format, args...)
+	s.sayf(who, format, args...)
 }
 
-// say is note under the lock.
-func (s *Sim) say(who, format string, args ...any) {
+// sayf is notef under the lock.
+func (s *Sim) sayf(who, format string, args ...any) {
 	s.line.addf(s.steps, time.Since(s.start), who, format, args...)
 }
 
