@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -59,10 +60,17 @@ func New(c Config) (*Set, error) {
 	if c.Clock == nil {
 		c.Clock = clock.System{}
 	}
+	c.Agents = slices.Clone(c.Agents) // the caller's list stays as it is
 	s := &Set{Config: c, byID: make(map[string]Spec)}
 	for i, a := range c.Agents {
-		if !session.ValidAgent(a.ID) {
+		_, twice := s.byID[a.ID]
+		switch {
+		case !session.ValidAgent(a.ID):
 			return nil, fmt.Errorf("agent id %q must match [a-z0-9][a-z0-9_-]{0,63}", a.ID)
+		case twice:
+			return nil, fmt.Errorf("agent %s is configured twice", a.ID)
+		case a.Workspace == "":
+			return nil, fmt.Errorf("workspace of agent %s is missing", a.ID)
 		}
 		dir, err := filepath.Abs(a.Workspace)
 		if err != nil {

@@ -23,7 +23,6 @@ import (
 	"laneway/shared/run"
 	"laneway/shared/session"
 	"laneway/shared/table"
-	tablebolt "laneway/shared/table/bolt"
 	"laneway/shared/wiring"
 )
 
@@ -50,9 +49,8 @@ func setup(t *testing.T, settings ...setting) *bench {
 	t.Helper()
 	b := &bench{t: t, model: newFakeModel(), ws: t.TempDir()}
 	dir := t.TempDir()
-	store, err := tablebolt.Open(tablebolt.Config{Path: filepath.Join(dir, "t.db"), NoSync: true})
-	must(t, err)
-	b.store = store
+	b.store = theStore(t)
+	var err error
 	b.queue, err = queuebolt.Open(queuebolt.Config{Path: filepath.Join(dir, "q.db"), Visibility: 50 * time.Millisecond})
 	must(t, err)
 	b.conns = local.New(local.Config{})
@@ -68,7 +66,7 @@ func setup(t *testing.T, settings ...setting) *bench {
 	for _, s := range settings {
 		s(&set, &rc)
 	}
-	b.core, err = wiring.Build(wiring.Ports{Store: store, Queue: b.queue, Timers: b.queue, Poster: b.conns}, set)
+	b.core, err = wiring.Build(wiring.Ports{Store: b.store, Queue: b.queue, Timers: b.queue, Poster: b.conns}, set)
 	must(t, err)
 	b.runner, err = b.core.Runner(rc)
 	must(t, err)
@@ -86,7 +84,6 @@ func setup(t *testing.T, settings ...setting) *bench {
 		b.model.release()
 		wg.Wait()
 		must(t, b.queue.Close())
-		must(t, store.Close())
 	})
 	return b
 }
