@@ -82,6 +82,13 @@ conformance: ## the stock command line, the reference client and the published s
 model: ## a real small model, end to end
 	scripts/model.sh
 
+# tiny, small (what CI searches) or full (when a rule changes: minutes, 2 GB).
+MODEL   ?= small
+
+.PHONY: model-check
+model-check: ## search the model of the rules, and each wrong variant of them (MODEL=full: all)
+	GOMAXPROCS=1 $(SUM) -name model-check -- -count=1 -timeout 30m ./test/model -args -model $(MODEL)
+
 .PHONY: crash
 crash: ## kill serve at random moments, KILLS times (default 200), while clients talk
 	LANEWAY_KILLS=$(KILLS) $(SUM) -name crash -- -count=1 -timeout 40m ./test/crash/...

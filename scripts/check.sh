@@ -30,6 +30,7 @@ step e2e make --no-print-directory e2e
 step localstack make --no-print-directory test-localstack
 step conformance make --no-print-directory conformance
 step model make --no-print-directory model
+step model-check make --no-print-directory model-check MODEL=small
 step crash make --no-print-directory crash KILLS="${LANEWAY_CI_KILLS:-20}"
 
 echo
