@@ -1,11 +1,14 @@
 package diag_test
 
 import (
+	"context"
 	"slices"
 	"testing"
 	"time"
 
 	"laneway/shared/claim"
+	"laneway/shared/diag"
+	"laneway/shared/lane"
 	"laneway/shared/lane/lanetest"
 	"laneway/shared/run"
 	"laneway/shared/session"
@@ -308,5 +311,44 @@ func TestStuck_RetryWaits(t *testing.T) {
 			t.Errorf("after its end: %+v", e)
 		}
 		_ = h
+	})
+}
+
+// moving is lanes in which something happens between the reading of a look and its act.
+type moving struct {
+	*lane.Service
+	then func()
+}
+
+func (l *moving) SweepEach(ctx context.Context, see func(session.Meta, bool)) (lane.Swept, error) {
+	sum, err := l.Service.SweepEach(ctx, see)
+	l.then()
+	return sum, err
+}
+
+// A lane whose run begins while a look is at it is not released: what was judged is
+// not what is there.
+func TestStuck_ALaneThatMovesIsNotReleased(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, b *bench) {
+		b.Accept("r1")
+		b.Clock.Advance(3 * minute)
+		b.look() // its wake-up is on its way
+		b.Queue.Take()
+		b.ops.take()
+		c := b.diag.Config
+		c.Lanes = &moving{b.Lanes, func() { b.Frozen().Start() }}
+		var err error
+		b.diag, err = diag.New(c)
+		must(t, err)
+		b.stuckCount()
+		b.look()
+		b.Queue.None(t)
+		if b.log.Count("outcomeReason=stale_session_state") != 1 || b.log.Count("stale=true") != 1 {
+			t.Error("not told as stale")
+		}
+		if n := b.stuckCount(); n != 0 {
+			t.Errorf("StuckSessions %v", n)
+		}
 	})
 }
