@@ -8,6 +8,8 @@ GOFLAGS_TEST ?=
 FUNCTION ?= gateway
 EVENT    ?= $(firstword $(wildcard events/$(FUNCTION).json events/$(FUNCTION)-message.json))
 ENDPOINT ?=
+# Options for the bench, as in make bench BENCH="-into docs/performance.md".
+BENCH   ?=
 # Options for CDK, as in make deploy CDK="-c laneway.name=second".
 CDK     ?=
 
@@ -100,7 +102,7 @@ infra-test: ## the template's tests (the first build of its module takes a minut
 
 .PHONY: bench
 bench: ## the figures of docs/performance.md, beside the stock gateway (STOCK=no: alone)
-	scripts/bench.sh
+	scripts/bench.sh $(BENCH)
 
 .PHONY: invoke
 invoke: ## a sample event to a function: FUNCTION=gateway EVENT=events/gateway-message.json

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # The figures that the design sets budgets for, of `laneway serve` and, turn about with
 # it, of the stock gateway: a Markdown table on stdout, progress on stderr. Takes six to
-# nine minutes; with STOCK=no, laneway alone, one. More arguments are those of test/load.
+# nine minutes; with STOCK=no, laneway alone, one. More arguments are those of test/load,
+# as -into docs/performance.md, which puts the table there.
 # Node 24 and the stock gateway are installed from npm under .cache/, once.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

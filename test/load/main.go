@@ -34,6 +34,7 @@ func main() {
 	flag.StringVar(&o.stock, "stock", "", "node_modules with the stock gateway; empty: laneway alone")
 	flag.StringVar(&o.node, "node", "node", "node 24, for the stock gateway")
 	flag.Float64Var(&o.scale, "scale", 1, "how much of each step is done; less is quicker and noisier")
+	document := flag.String("into", "", "a Markdown file whose table is replaced by the one that is measured")
 	only := flag.String("only", "", "steps, comma separated; empty: all")
 	flag.Parse()
 	if *only != "" {
@@ -43,8 +44,12 @@ func main() {
 	// must not wait for each other where the system would let one of them run.
 	runtime.GOMAXPROCS(max(4, 2*runtime.NumCPU()))
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, o, os.Stdout, os.Stderr)
+	var table strings.Builder
+	err := run(ctx, o, io.MultiWriter(os.Stdout, &table), os.Stderr)
 	stop()
+	if err == nil && *document != "" {
+		err = into(*document, table.String())
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "load:", err)
 		os.Exit(1)
