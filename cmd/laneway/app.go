@@ -12,6 +12,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"laneway/shared/clock"
+	"laneway/test/fault"
 )
 
 // app is all of the outside world that a command may touch, so that commands can be
@@ -27,6 +28,7 @@ type app struct {
 	openLocal                      func(context.Context, localConfig) (localServer, error)
 	openDead                       func(ctx context.Context, stack string) (deadLetters, error)
 	openTokens                     func(data string) (book tokenBook, closeBook func() error, err error)
+	runFault                       func(fault.Options, io.Writer) bool
 }
 
 // commands is the grammar of the command line.
@@ -40,6 +42,7 @@ type commands struct {
 	Token    tokenCommands    `cmd:"" help:"Manage the tokens that clients connect with."`
 	DLQ      dlqCommands      `cmd:"" name:"dlq" help:"Look at wake-ups that failed too often."`
 	Serve    serveCommand     `cmd:"" help:"Run a gateway on this machine."`
+	Fault    faultCommand     `cmd:"" help:"Try the durable core under deaths, freezes and lost messages."`
 
 	Version kong.VersionFlag `short:"V" help:"Print the version and exit."`
 }

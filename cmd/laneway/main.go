@@ -30,6 +30,7 @@ func main() {
 		openLocal:      openLocal,
 		openTokens:     openTokens,
 		openDead:       openDead,
+		runFault:       runFault,
 	}
 	os.Exit(a.run(context.Background(), os.Args[1:]))
 }

@@ -95,6 +95,9 @@ func under(rel string, dirs ...string) bool {
 	return false
 }
 
+// faultKit is a test that users run too, as a command.
+const faultKit = module + "/test/fault"
+
 func awsPackage(dep string) bool { return strings.HasPrefix(dep, "github.com/aws/") }
 
 // core are the packages of the domain: what is said, the durable core, one turn,
@@ -146,10 +149,17 @@ var rules = []rule{
 		},
 	},
 	{
-		why:    "product code imports no test package",
-		from:   func(rel string) bool { return !under(rel, "test") && !strings.HasSuffix(rel, "test") },
-		deny:   func(dep string) bool { return dep == "testing" || strings.HasPrefix(dep, module+"/test/") },
+		why:  "product code imports no test package",
+		from: func(rel string) bool { return !under(rel, "test") && !strings.HasSuffix(rel, "test") },
+		deny: func(dep string) bool {
+			return dep == "testing" || strings.HasPrefix(dep, module+"/test/") && dep != faultKit
+		},
 		direct: true,
+	},
+	{
+		why:  "nothing but the command line brings the fault kit along",
+		from: func(rel string) bool { return !under(rel, "cmd/laneway", "test") },
+		deny: func(dep string) bool { return dep == faultKit },
 	},
 }
 
@@ -189,6 +199,7 @@ func TestRulesWouldNotice(t *testing.T) {
 		{"shared/rpc", module + "/shared/local"},
 		{"functions/runner", "net/http/httptest"},
 		{"shared/loop", module + "/test/mockmodel"},
+		{"shared/loop", module + "/test/fault"},
 	} {
 		noticed := false
 		for _, r := range rules {
