@@ -85,7 +85,7 @@ func (w *Watchdog) look(ctx context.Context) error {
 		ended := w.Clock.Now()
 		rest := max(pause-ended.Sub(began), 0)
 		if clock.Sleep(ctx, w.Clock, rest) != nil {
-			break // the next minute looks again
+			return nil //nolint:nilerr // its time is over, and the next minute looks again
 		}
 		// Wall time: the monotonic clock stands still while a function is frozen.
 		late = w.Clock.Now().Round(0).Sub(ended.Round(0)) - rest

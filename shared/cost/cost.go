@@ -21,15 +21,23 @@ import (
 var pricesJSON []byte
 
 type list struct {
-	Date   string                               `json:"date"`
-	Region string                               `json:"region"`
-	Source string                               `json:"source"`
-	Units  map[meter.Name]struct{ USD float64 } `json:"units"`
-	Models map[string]tokens                    `json:"models"` // USD a million tokens
+	Date   string              `json:"date"`
+	Region string              `json:"region"`
+	Source string              `json:"source"`
+	Units  map[meter.Name]unit `json:"units"`
+	Models map[string]tokens   `json:"models"` // USD a million tokens
+}
+
+type unit struct {
+	USD float64 `json:"usd"`
+	Per string  `json:"per"`
 }
 
 type tokens struct {
-	Input, Output, CacheRead, CacheWrite float64
+	Input      float64 `json:"input"`
+	Output     float64 `json:"output"`
+	CacheRead  float64 `json:"cacheRead"`
+	CacheWrite float64 `json:"cacheWrite"`
 }
 
 var prices = func() list {

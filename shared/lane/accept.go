@@ -156,7 +156,7 @@ func (s *Service) acceptOps(ref session.Ref, m session.Meta, known bool, c *Call
 		up.Set = append(up.Set, table.SetOp{Path: table.P(session.AttrPending, session.PendingMember(st.Seq)), Value: entry.Value()})
 		up.Add = []table.AddOp{{Path: table.P(session.AttrPendingN), N: 1}}
 		if q != nil {
-			dropped, err := s.overflow(&up, m, st, q)
+			dropped, err := s.overflow(&up, st, q)
 			if err != nil {
 				return nil, err
 			}

@@ -132,7 +132,7 @@ func (s *Service) chooseVictims(ctx context.Context, m session.Meta, q *queued) 
 
 // overflow adds to an accept what becomes of the messages that make room for it, and
 // the debounce that every arrival begins anew.
-func (s *Service) overflow(up *table.Op, m session.Meta, st *run.Status, q *queued) ([]table.Op, error) {
+func (s *Service) overflow(up *table.Op, st *run.Status, q *queued) ([]table.Op, error) {
 	up.Set = append(up.Set, table.SetOp{Path: table.P(session.AttrDebounce), Value: st.AcceptedAt + q.rules.Debounce})
 	if len(q.victims) == 0 {
 		return nil, nil

@@ -7,6 +7,7 @@ package meter
 
 import (
 	"context"
+	"maps"
 	"sync"
 )
 
@@ -54,9 +55,7 @@ func (m *Meter) Counts() map[Name]float64 {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for k, v := range m.counts {
-		out[k] = v
-	}
+	maps.Copy(out, m.counts)
 	return out
 }
 

@@ -83,9 +83,10 @@ func New(s Service) *Service {
 
 // Created is the reply of uploads.create.
 type Created struct {
-	UploadID string `json:"uploadId"`
 	Place
-	ExpiresAtMs int64 `json:"expiresAtMs"` // of the address
+
+	UploadID    string `json:"uploadId"`
+	ExpiresAtMs int64  `json:"expiresAtMs"` // of the address
 }
 
 func rowKey(tenant, uploadID string) table.Key {

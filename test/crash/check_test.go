@@ -118,7 +118,7 @@ func (w *world) checkEffects(path string) int {
 		return 0
 	}
 	seen := map[string]int{}
-	for _, line := range strings.Fields(string(b)) {
+	for line := range strings.FieldsSeq(string(b)) {
 		seen[line]++
 	}
 	for id, n := range seen {

@@ -71,7 +71,7 @@ func TestCrash_NothingAcceptedIsLostOrDoubled(t *testing.T) {
 	kills := int(number(t, envKills, 5))
 	seed := number(t, envSeed, time.Now().UnixNano())
 	t.Logf("%s=%d %s=%d", envSeed, seed, envKills, kills)
-	rnd := rand.New(rand.NewPCG(uint64(seed), 1)) //nolint:gosec // moments, not secrets
+	rnd := rand.New(rand.NewPCG(uint64(seed), 1))
 	w := &world{t: t, model: mockmodel.New(t)}
 	data := t.TempDir()
 	ws := t.TempDir()

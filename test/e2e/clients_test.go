@@ -47,7 +47,7 @@ func clients(t *testing.T, g gateway, model *mockmodel.Server) {
 		if err != nil || f.Status != protocol.StatusOK || reply(f) != "You said: one" {
 			t.Fatalf("%+v, %v", f, err)
 		}
-		l.await(t, within(t, patience), "the end", func(e event) bool {
+		l.await(within(t, patience), t, "the end", func(e event) bool {
 			return e.Name == protocol.EventAgent && e.RunID == p.IdempotencyKey && e.phase() == protocol.LifecycleEnd
 		})
 		if bad := unbroken(l.of(p.IdempotencyKey, protocol.EventAgent), 0); bad != "" {
@@ -72,7 +72,7 @@ func clients(t *testing.T, g gateway, model *mockmodel.Server) {
 		run := id.UUID()
 		var sent protocol.ChatSent
 		l.call(t, "chat.send", protocol.ChatSendParams{SessionKey: key("chat"), Message: "in pieces", IdempotencyKey: run}, &sent)
-		end := l.await(t, within(t, patience), "the final", func(e event) bool {
+		end := l.await(within(t, patience), t, "the final", func(e event) bool {
 			return e.Name == protocol.EventChat && e.RunID == run && e.State == protocol.ChatStateFinal
 		})
 		shown, deltas := "", 0
@@ -94,10 +94,10 @@ func clients(t *testing.T, g gateway, model *mockmodel.Server) {
 		model.Script(mockmodel.Reply{Match: "for ever", Text: []string{"it ", "goes on"}, Stall: true})
 		run := id.UUID()
 		l.call(t, "chat.send", protocol.ChatSendParams{SessionKey: key("abort"), Message: "for ever", IdempotencyKey: run}, nil)
-		l.await(t, within(t, patience), "a delta", func(e event) bool { return e.RunID == run && e.State == protocol.ChatStateDelta })
+		l.await(within(t, patience), t, "a delta", func(e event) bool { return e.RunID == run && e.State == protocol.ChatStateDelta })
 		var aborted protocol.ChatAborted
 		l.call(t, "chat.abort", protocol.ChatAbortParams{SessionKey: key("abort"), RunID: run}, &aborted)
-		l.await(t, within(t, patience), "the end", func(e event) bool { return e.RunID == run && e.State == protocol.ChatStateAborted })
+		l.await(within(t, patience), t, "the end", func(e event) bool { return e.RunID == run && e.State == protocol.ChatStateAborted })
 		if !aborted.Aborted || !slices.Equal(aborted.RunIDs, []string{run}) {
 			t.Errorf("%+v", aborted)
 		}
@@ -116,7 +116,7 @@ func clients(t *testing.T, g gateway, model *mockmodel.Server) {
 		if err != nil || f.Status != protocol.StatusOK || !strings.HasSuffix(reply(f), "All seen.") {
 			t.Errorf("%+v, %v", f, err)
 		}
-		l.await(t, within(t, patience), "the end", func(e event) bool { return e.RunID == run && e.phase() == protocol.LifecycleEnd })
+		l.await(within(t, patience), t, "the end", func(e event) bool { return e.RunID == run && e.phase() == protocol.LifecycleEnd })
 		var phases []string
 		for _, e := range l.of(run, protocol.EventAgent) {
 			if e.Stream == protocol.StreamTool {
@@ -140,7 +140,7 @@ func waits(t *testing.T, l *listener, model *mockmodel.Server) {
 	before := make(chan protocol.Wait, 1)
 	go func() {
 		var w protocol.Wait
-		ms := int64(patience.Milliseconds())
+		ms := patience.Milliseconds()
 		if err := l.Call(t.Context(), "agent.wait", protocol.AgentWaitParams{RunID: run, TimeoutMs: &ms}, &w); err != nil {
 			w.Error = err.Error()
 		}
@@ -157,7 +157,7 @@ func waits(t *testing.T, l *listener, model *mockmodel.Server) {
 	during := make(chan protocol.Wait, 1)
 	go func() {
 		var w protocol.Wait
-		ms := int64(patience.Milliseconds())
+		ms := patience.Milliseconds()
 		if err := l.Call(t.Context(), "agent.wait", protocol.AgentWaitParams{RunID: run, TimeoutMs: &ms}, &w); err != nil {
 			w.Error = err.Error()
 		}
@@ -221,7 +221,7 @@ func gone(t *testing.T, g gateway, l *listener, model *mockmodel.Server) {
 	}
 	run := id.UUID()
 	leaver.call(t, "agent", protocol.AgentParams{Message: "to nobody", SessionKey: "agent:main:gone", IdempotencyKey: run}, nil)
-	leaver.await(t, within(t, patience), "a delta", func(e event) bool { return e.RunID == run && e.Stream == protocol.StreamAssistant })
+	leaver.await(within(t, patience), t, "a delta", func(e event) bool { return e.RunID == run && e.Stream == protocol.StreamAssistant })
 	leaver.Close()
 	model.Open(gate)
 	if w := l.wait(t, run, patience); w.Status != protocol.StatusOK || w.TerminalReply == nil || w.TerminalReply.Text != "one two three" {

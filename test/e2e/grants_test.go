@@ -61,7 +61,7 @@ func grants(t *testing.T, s *stack) {
 			err := s.smoke(t)
 			restore()
 			if err == nil {
-				lacks(t, "the endpoint does not judge the roles of functions: a turn worked without %s", c.action)
+				lacksf(t, "the endpoint does not judge the roles of functions: a turn worked without %s", c.action)
 			}
 			t.Logf("missed: %v", err)
 			if err := s.smoke(t); err != nil {

@@ -118,16 +118,19 @@ func (l *listener) of(runID, name string) []event {
 }
 
 // await waits for an event, also one that has come already.
-func (l *listener) await(t *testing.T, ctx context.Context, what string, match func(event) bool) event {
+func (l *listener) await(ctx context.Context, t *testing.T, what string, match func(event) bool) event {
 	t.Helper()
 	for {
 		l.mu.Lock()
 		changed, i := l.changed, slices.IndexFunc(l.heard, match)
+		var found event
 		if i >= 0 {
-			defer l.mu.Unlock()
-			return l.heard[i]
+			found = l.heard[i]
 		}
 		l.mu.Unlock()
+		if i >= 0 {
+			return found
+		}
 		select {
 		case <-changed:
 		case <-l.Done():

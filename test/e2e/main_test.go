@@ -40,8 +40,8 @@ func on(t *testing.T) {
 	}
 }
 
-// lacks skips a test that the endpoint cannot run, and fails it where it should.
-func lacks(t *testing.T, format string, args ...any) {
+// lacksf skips a test that the endpoint cannot run, and fails it where it should.
+func lacksf(t *testing.T, format string, args ...any) {
 	t.Helper()
 	if os.Getenv("LANEWAY_E2E") == "all" {
 		t.Fatalf(format, args...)
@@ -63,7 +63,7 @@ func cloud(t *testing.T) aws.Config {
 func needTables(t *testing.T, c aws.Config) {
 	t.Helper()
 	if _, err := dynamodb.NewFromConfig(c).ListTables(t.Context(), &dynamodb.ListTablesInput{}); err != nil {
-		lacks(t, "the endpoint has no DynamoDB: %v", err)
+		lacksf(t, "the endpoint has no DynamoDB: %v", err)
 	}
 }
 

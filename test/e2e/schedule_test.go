@@ -28,7 +28,7 @@ const firesWithin = 90 * time.Second
 // twice more, at once: either way it is one run.
 func scheduled(t *testing.T, s *stack) {
 	if status := s.probe(t, "scheduler", "/schedule-groups"); status != http.StatusOK {
-		lacks(t, "the endpoint has no EventBridge Scheduler (HTTP %d)", status)
+		lacksf(t, "the endpoint has no EventBridge Scheduler (HTTP %d)", status)
 	}
 	l := s.dial(t)
 	t.Run("a job fires on its schedule", func(t *testing.T) {

@@ -43,7 +43,7 @@ func newStack(t *testing.T, name string) *stack {
 	s.model, modelURL = reachableModel(t)
 	needTables(t, s.aws)
 	if status := s.probe(t, "apigateway", "/v2/apis"); status != http.StatusOK {
-		lacks(t, "the endpoint has no WebSocket APIs (HTTP %d)", status)
+		lacksf(t, "the endpoint has no WebSocket APIs (HTTP %d)", status)
 	}
 	s.env = append(os.Environ(),
 		"UP="+s.dir, "OPENAI_BASE_URL="+modelURL, "OPENAI_API_KEY=x", "LANEWAY_MODEL=openai/"+mockmodel.Model,
@@ -160,7 +160,7 @@ func (s *stack) processes(function string) ([]int, error) {
 		if err != nil {
 			continue
 		}
-		environ, err := os.ReadFile(filepath.Join("/proc", entry.Name(), "environ"))
+		environ, err := os.ReadFile("/proc/" + entry.Name() + "/environ")
 		if err != nil {
 			continue // somebody else's, or gone
 		}

@@ -130,7 +130,7 @@ func TestStores_ProcessesStandInForEachOther(t *testing.T) {
 		if err != nil || reply(got) != "You said: who" {
 			t.Fatalf("turn %d: %+v, %v", n, got, err)
 		}
-		l.await(t, within(t, patience), "the end", func(e event) bool { return e.RunID == p.IdempotencyKey && e.phase() == protocol.LifecycleEnd })
+		l.await(within(t, patience), t, "the end", func(e event) bool { return e.RunID == p.IdempotencyKey && e.phase() == protocol.LifecycleEnd })
 		if bad := unbroken(l.of(p.IdempotencyKey, protocol.EventAgent), 0); bad != "" {
 			t.Errorf("turn %d: %s", n, bad)
 		}
@@ -147,7 +147,7 @@ func TestStores_ProcessesStandInForEachOther(t *testing.T) {
 	runs := []string{id.UUID(), id.UUID()}
 	for _, run := range runs {
 		l.call(t, "agent", protocol.AgentParams{Message: "over a crash", SessionKey: "agent:main:" + run, IdempotencyKey: run}, nil)
-		l.await(t, within(t, patience), "a delta", func(e event) bool { return e.RunID == run && e.Stream == protocol.StreamAssistant })
+		l.await(within(t, patience), t, "a delta", func(e event) bool { return e.RunID == run && e.Stream == protocol.StreamAssistant })
 	}
 	if err := one.Kill(); err != nil {
 		t.Fatal(err)
@@ -158,7 +158,7 @@ func TestStores_ProcessesStandInForEachOther(t *testing.T) {
 		if w.Status != protocol.StatusOK || w.TerminalReply == nil {
 			t.Fatalf("%+v", w)
 		}
-		l.await(t, within(t, patience), "the end", func(e event) bool { return e.RunID == run && e.phase() == protocol.LifecycleEnd })
+		l.await(within(t, patience), t, "the end", func(e event) bool { return e.RunID == run && e.phase() == protocol.LifecycleEnd })
 		if bad := unbroken(l.of(run, protocol.EventAgent), 1); bad != "" {
 			t.Error(bad)
 		}

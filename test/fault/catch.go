@@ -25,7 +25,11 @@ func (c Caught) String() string {
 // until one notices it.
 func Catch(t *testing.T, m *Mutation, most uint64) Caught {
 	t.Helper()
-	c := Caught{Mutation: m}
+	c := Caught{Mutation: m, Seeds: 1}
+	if sum := Many(t, Batch{First: m.Seen, Count: 1, Profile: m.Profiles[0], Mutation: m, Most: 1}); len(sum.Failed) > 0 {
+		c.Report = sum.Failed[0]
+		return c
+	}
 	for _, p := range m.Profiles {
 		const step = 20
 		for first := uint64(0); first < most; first += step {

@@ -39,6 +39,7 @@ func Main(o Options, out io.Writer) {
 	os.Args = os.Args[:1] // the flags of package testing are not the command's
 	all := func(string, string) (bool, error) { return true, nil }
 	testing.Main(all, []testing.InternalTest{{Name: "fault", F: func(t *testing.T) {
+		t.Helper()
 		code := 0
 		if !Execute(t, o, out) {
 			code = 1

@@ -16,42 +16,42 @@ func claimMutations() []Mutation {
 	return []Mutation{
 		{
 			Name: "claim-without-membership", Rule: "C1", Text: "taking does not check that the run waits, or is active",
-			Profiles: []string{"calm-stop", "stop", "freeze"},
-			Store:    on([]kind{kClaim}, without(session.AttrPending, session.AttrActive)),
+			Profiles: []string{"calm-stop", "stop", "freeze"}, Seen: 36,
+			Store: on([]kind{kClaim}, without(session.AttrPending, session.AttrActive)),
 		},
 		{
 			Name: "claim-without-owner", Rule: "C1", Text: "taking checks the token, and not that nobody holds the claim",
-			Profiles: []string{"freeze", "all", "queue"},
-			Store:    on([]kind{kClaim}, without(session.AttrOwner, session.AttrLease)),
+			Profiles: []string{"freeze", "all", "queue"}, Seen: 236,
+			Store: on([]kind{kClaim}, without(session.AttrOwner, session.AttrLease)),
 		},
 		{
 			Name: "claim-without-token-and-owner", Rule: "C1", Text: "taking checks only what waits and what is active",
-			Profiles: []string{"freeze", "queue", "short", "crash"},
-			Store:    on([]kind{kClaim}, without(session.AttrToken, session.AttrOwner, session.AttrLease)),
+			Profiles: []string{"freeze", "queue", "short", "crash"}, Seen: 236,
+			Store: on([]kind{kClaim}, without(session.AttrToken, session.AttrOwner, session.AttrLease)),
 		},
 		{
 			Name: "claim-without-cutoff", Rule: "C1", Text: "taking does not check that the run was not stopped",
-			Profiles: []string{"calm-stop", "stop", "all"},
-			Store:    on([]kind{kClaim}, without(session.AttrCutoff)),
+			Profiles: []string{"calm-stop", "stop", "all"}, Seen: 85,
+			Store: on([]kind{kClaim}, without(session.AttrCutoff)),
 		},
 		{
 			Name: "commit-without-fence", Rule: "C2", Text: "a commit checks neither token nor owner, nor what its holder wrote before",
-			Profiles: []string{"freeze", "tools"},
-			Store:    on(held, without(session.AttrToken, session.AttrOwner, session.AttrWrite)),
+			Profiles: []string{"freeze", "tools"}, Seen: 5,
+			Store: on(held, without(session.AttrToken, session.AttrOwner, session.AttrWrite)),
 		},
 		{
 			Name: "commit-without-owner", Rule: "C2", Text: "a commit checks the token alone: a write that is sent again is done again",
-			Profiles: []string{"store", "stop"},
-			Store:    on(held, without(session.AttrOwner, session.AttrWrite)),
+			Profiles: []string{"store", "stop"}, Seen: 796,
+			Store: on(held, without(session.AttrOwner, session.AttrWrite)),
 		},
 		{
 			Name: "trust-without-end", Rule: "C3", Text: "a holder goes on however long ago it last renewed",
-			Profiles: []string{"freeze", "tools"},
-			Times:    func(t *claim.Times) { t.Trust = time.Hour },
+			Profiles: []string{"freeze", "tools"}, Seen: 419,
+			Times: func(t *claim.Times) { t.Trust = time.Hour },
 		},
 		{
 			Name: "ttl-read-as-unlocked", Rule: "C1", Text: "the lease is a time to live: whoever reads after it finds nothing there",
-			Profiles: []string{"freeze", "crash", "tools"},
+			Profiles: []string{"freeze", "crash", "tools"}, Seen: 6,
 			Store: func(p *proc, t table.Store) table.Store {
 				return &bent{Store: t, edit: func(k kind, ops []table.Op) []table.Op {
 					for i := range ops {

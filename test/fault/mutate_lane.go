@@ -18,7 +18,7 @@ func laneMutations() []Mutation {
 	return []Mutation{
 		{
 			Name: "accept-without-absent", Rule: "A1", Text: "a run is accepted although its id is known",
-			Profiles: []string{"calm", "store", "crash"},
+			Profiles: []string{"calm", "store", "crash"}, Seen: 1,
 			Store: on(accepts, func(o *table.Op) {
 				if isStatus(o) {
 					o.If = nil
@@ -41,8 +41,8 @@ func laneMutations() []Mutation {
 		},
 		{
 			Name: "stop-mark-only-read", Rule: "K1", Text: "a stop of the same connection is looked for before the transaction, not in it",
-			Profiles: []string{"calm-stop", "stop"},
-			Store:    on(accepts, without(session.AttrStops)),
+			Profiles: []string{"calm-stop", "stop"}, Seen: 85,
+			Store: on(accepts, without(session.AttrStops)),
 		},
 		{
 			Name: "no-watchdog", Rule: "A2", Text: "nobody looks for work that nobody does",
@@ -50,14 +50,14 @@ func laneMutations() []Mutation {
 		},
 		{
 			Name: "watchdog-in-the-session-group", Rule: "A2", Text: "the watchdog's wake-up waits behind the message of a dead receiver",
-			Profiles: []string{"crash", "tools"},
+			Profiles: []string{"crash", "tools"}, Seen: 7,
 			Queue: resend("sweep", func(w lane.Wakeup, m *letter) {
 				m.group = session.Ref{Tenant: w.Tenant, Key: w.Key}.Hash()
 			}),
 		},
 		{
 			Name: "starts-not-the-lowest", Rule: "O1", Text: "of several runs that wait, not the first is started",
-			Profiles: []string{"calm", "queue"},
+			Profiles: []string{"calm", "queue"}, Seen: 1,
 			Store: seenBy(runner, func(a table.Attrs) {
 				if waiting(a) < 2 || a.Str(session.AttrActive) != "" {
 					return
@@ -74,23 +74,23 @@ func laneMutations() []Mutation {
 		},
 		{
 			Name: "cutoff-not-looked-at", Rule: "C7", Text: "runs that wait are started although a stop covers them",
-			Profiles: []string{"calm-stop", "stop"},
-			Store:    both(on([]kind{kClaim}, without(session.AttrCutoff)), seenBy(runner, hides(session.AttrCutoff))),
+			Profiles: []string{"calm-stop", "stop"}, Seen: 1,
+			Store: both(on([]kind{kClaim}, without(session.AttrCutoff)), seenBy(runner, hides(session.AttrCutoff))),
 		},
 		{
 			Name: "cancel-without-condition", Rule: "C7", Text: "a cancel mark is put whatever is active",
-			Profiles: []string{"calm-stop", "stop", "steer"},
-			Store:    on([]kind{kCancel}, without(session.AttrActive)),
+			Profiles: []string{"calm-stop", "stop", "steer"}, Seen: 405,
+			Store: on([]kind{kCancel}, without(session.AttrActive)),
 		},
 		{
 			Name: "waiting-run-ended-without-condition", Rule: "C7", Text: "a run that waited is ended although it has begun",
-			Profiles: []string{"calm-stop", "stop"},
-			Store:    on([]kind{kEndQueued}, without(session.AttrPending, run.AttrState)),
+			Profiles: []string{"calm-stop", "stop"}, Seen: 38,
+			Store: on([]kind{kEndQueued}, without(session.AttrPending, run.AttrState)),
 		},
 		{
 			Name: "waiting-run-ended-unsettled-not", Rule: "C7", Text: "a run that is ended before it began is told to nobody",
-			Profiles: []string{"calm-stop", "stop"},
-			Store:    on([]kind{kEndQueued}, func(o *table.Op) { o.AddTo = nil }),
+			Profiles: []string{"calm-stop", "stop"}, Seen: 1,
+			Store: on([]kind{kEndQueued}, func(o *table.Op) { o.AddTo = nil }),
 		},
 		{
 			Name: "steer-without-condition", Rule: "L3", Text: "a message goes into the mailbox whatever is active",
@@ -103,18 +103,18 @@ func laneMutations() []Mutation {
 		},
 		{
 			Name: "steer-into-a-marked-run", Rule: "L3", Text: "a message goes into a run that is to end",
-			Profiles: []string{"calm-stop", "steer", "stop"},
+			Profiles: []string{"calm-stop", "steer", "stop"}, Seen: 176,
 			Store: both(on([]kind{kSteer}, without(session.AttrCancel, session.AttrCutoff)),
 				seenBy(gateway, hides(session.AttrCancel, session.AttrCutoff))),
 		},
 		{
 			Name: "resumes-a-sleeping-run", Rule: "R1", Text: "whoever gets a wake-up takes up a run that sleeps",
-			Profiles: []string{"sleep", "calm-stop"},
-			Store:    seenBy(runner, hides(session.AttrWake)),
+			Profiles: []string{"sleep", "calm-stop"}, Seen: 1,
+			Store: seenBy(runner, hides(session.AttrWake)),
 		},
 		{
 			Name: "sleep-without-condition", Rule: "R1", Text: "a run goes to sleep although it is to stop",
-			Profiles: []string{"calm-stop"},
+			Profiles: []string{"calm-sleep", "calm-stop"}, Seen: 83,
 			Store: edited(func(k kind, ops []table.Op) []table.Op {
 				for i := range ops {
 					if o := &ops[i]; k == kRelease && isMeta(o) && sets(o, session.AttrWake) {
@@ -126,7 +126,7 @@ func laneMutations() []Mutation {
 		},
 		{
 			Name: "sleep-ignores-marks", Rule: "Wake-up", Text: "a run that sleeps is not asked whether it is to stop",
-			Profiles: []string{"calm-stop", "sleep"},
+			Profiles: []string{"calm-stop", "sleep"}, Seen: 68,
 			Store: func(_ *proc, t table.Store) table.Store {
 				return &bent{Store: t, view: func(a table.Attrs) {
 					if a.Int(session.AttrWake) > time.Now().UnixMilli() {
@@ -137,8 +137,8 @@ func laneMutations() []Mutation {
 		},
 		{
 			Name: "command-does-not-look-again", Rule: "C4", Text: "whoever releases a claim sends nobody to the work that is left",
-			Profiles: []string{"calm"},
-			Queue:    resend("released", func(_ lane.Wakeup, m *letter) { m.drop = true }),
+			Profiles: []string{"calm"}, Seen: 1318,
+			Queue: resend("released", func(_ lane.Wakeup, m *letter) { m.drop = true }),
 		},
 	}
 }

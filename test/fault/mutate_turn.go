@@ -29,8 +29,8 @@ func turnMutations() []Mutation {
 		},
 		{
 			Name: "started-read-as-planned", Rule: "L2", Text: "a call that somebody began is begun again",
-			Profiles: []string{"tools", "crash"},
-			Store:    func(_ *proc, t table.Store) table.Store { return &forgetful{t} },
+			Profiles: []string{"tools", "crash"}, Seen: 1,
+			Store: func(_ *proc, t table.Store) table.Store { return &forgetful{t} },
 		},
 		{
 			Name: "checkpoint-before-its-tools", Rule: "R1", Text: "a checkpoint between a message and its tools leaves them as begun",
@@ -56,12 +56,12 @@ func turnMutations() []Mutation {
 		},
 		{
 			Name: "steers-left-behind", Rule: "L3", Text: "a run that ends otherwise than ok leaves its mailbox as it is",
-			Profiles: []string{"steer", "stop"},
-			Store:    edited(leaveMail),
+			Profiles: []string{"steer", "stop"}, Seen: 1,
+			Store: edited(leaveMail),
 		},
 		{
 			Name: "steers-under-a-new-sequence", Rule: "L3", Text: "messages that go back to wait go behind the others",
-			Profiles: []string{"steer", "stop"},
+			Profiles: []string{"steer", "stop"}, Seen: 1,
 			Store: edited(func(k kind, ops []table.Op) []table.Op {
 				if k != kTerminal {
 					return ops
@@ -76,7 +76,7 @@ func turnMutations() []Mutation {
 		},
 		{
 			Name: "others-do-not-settle", Rule: "L5", Text: "only the holder of a terminal tells the end",
-			Profiles: []string{"crash", "stop"},
+			Profiles: []string{"crash", "stop"}, Seen: 2,
 			Store: func(p *proc, t table.Store) table.Store {
 				if p.slot.role != runner {
 					return t
@@ -110,7 +110,7 @@ func endMutations() []Mutation {
 	return []Mutation{
 		{
 			Name: "wake-up-only-if-something-waits", Rule: "L5", Text: "behind a settled run nobody is sent to other work than waiting runs",
-			Profiles: []string{"calm-stop", "calm"},
+			Profiles: []string{"calm-stop", "calm"}, Seen: 8,
 			Queue: func(p *proc, q mailPort) mailPort {
 				return &diverted{mailPort: q, p: p, reason: "settled", change: func(w lane.Wakeup, m *letter) {
 					sg := p.s.ghost.sessions[w.Key]
@@ -120,12 +120,12 @@ func endMutations() []Mutation {
 		},
 		{
 			Name: "no-wake-up-behind-the-end", Rule: "L5", Text: "whoever settles does not look again",
-			Profiles: []string{"calm", "calm-stop"},
-			Queue:    resend("settled", func(_ lane.Wakeup, m *letter) { m.drop = true }),
+			Profiles: []string{"calm", "calm-stop"}, Seen: 6,
+			Queue: resend("settled", func(_ lane.Wakeup, m *letter) { m.drop = true }),
 		},
 		{
 			Name: "wake-up-under-the-run-id", Rule: "L5", Text: "the wake-up behind an end has the deduplication id of the next run's own",
-			Profiles: []string{"calm", "calm-stop"},
+			Profiles: []string{"calm", "calm-stop"}, Seen: 6,
 			Queue: func(p *proc, q mailPort) mailPort {
 				return &diverted{mailPort: q, p: p, reason: "settled", change: func(w lane.Wakeup, m *letter) {
 					sg := p.s.ghost.sessions[w.Key]
@@ -140,7 +140,7 @@ func endMutations() []Mutation {
 		},
 		{
 			Name: "unsettled-is-one-flag", Rule: "L5", Text: "whoever settled one run takes all off",
-			Profiles: []string{"calm-stop", "stop", "all"},
+			Profiles: []string{"calm-stop", "stop", "all"}, Seen: 5,
 			Store: on([]kind{kSettled}, func(o *table.Op) {
 				if len(o.TakeFrom) > 0 {
 					o.TakeFrom = nil
@@ -150,22 +150,22 @@ func endMutations() []Mutation {
 		},
 		{
 			Name: "active-key-removed-on-old-reading", Rule: "L5", Text: "a session leaves the active index for what was read before",
-			Profiles: []string{"calm", "calm-stop", "stop", "all"},
-			Store:    on([]kind{kSettled}, without(session.AttrSeq, session.AttrSettles)),
+			Profiles: []string{"calm", "calm-stop", "stop", "all"}, Seen: 111,
+			Store: on([]kind{kSettled}, without(session.AttrSeq, session.AttrSettles)),
 		},
 		{
 			Name: "held-counts-as-told", Rule: "L5", Text: "a run whose end another one is telling leaves the unsettled ones",
-			Profiles: []string{"crash", "freeze", "waits"},
-			Ends:     func(e loop.Ends) loop.Ends { return impatient{e} },
+			Profiles: []string{"crash", "freeze", "waits"}, Seen: 14,
+			Ends: func(e loop.Ends) loop.Ends { return impatient{e} },
 		},
 		{
 			Name: "held-wakes-at-once", Rule: "L5", Text: "for a run whose end another one is telling a wake-up is sent at once",
-			Profiles: []string{"calm", "queue", "crash"},
-			Queue:    func(p *proc, q mailPort) mailPort { return &hasty{q, p} },
+			Profiles: []string{"calm", "queue", "crash"}, Seen: 1318,
+			Queue: func(p *proc, q mailPort) mailPort { return &hasty{q, p} },
 		},
 		{
 			Name: "answer-not-written", Rule: "W2", Text: "a waiter is taken without writing the answer into its row",
-			Profiles: []string{"waits", "posts"},
+			Profiles: []string{"waits", "posts"}, Seen: 35,
 			Store: on([]kind{kTake}, func(o *table.Op) {
 				unset(o, "ans")
 				o.If = strip(o.If, []string{"ans"})
@@ -173,19 +173,19 @@ func endMutations() []Mutation {
 		},
 		{
 			Name: "answer-without-taking", Rule: "W2", Text: "a waiter is answered by whoever comes",
-			Profiles: []string{"calm", "waits"},
+			Profiles: []string{"calm", "waits"}, Seen: 1318,
 			Store: on([]kind{kTake}, func(o *table.Op) {
 				o.If = strip(o.If, []string{"ans", "lease", "told", exists})
 			}),
 		},
 		{
 			Name: "record-read-before-the-row", Rule: "W2", Text: "a waiter looks whether the run has ended before it is registered",
-			Profiles: []string{"calm", "waits"},
-			Store:    readFirst,
+			Profiles: []string{"calm", "waits"}, Seen: 1318,
+			Store: readFirst,
 		},
 		{
 			Name: "timer-after-the-row", Rule: "W2", Text: "the deadline of a wait is armed behind its row",
-			Profiles: []string{"waits"},
+			Profiles: []string{"waits"}, Seen: 142,
 			Store: func(p *proc, t table.Store) table.Store {
 				return &bent{Store: t, after: func(k kind, _ []table.Op) {
 					if k == kWaiter && p.later != nil {

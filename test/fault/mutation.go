@@ -17,6 +17,8 @@ type Mutation struct {
 	Text string
 	// Profiles in which it shows.
 	Profiles []string
+	// Seen is a seed of the first of them that noticed it once: it is tried first.
+	Seen uint64
 
 	Store      func(*proc, table.Store) table.Store
 	Queue      func(*proc, mailPort) mailPort

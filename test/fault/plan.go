@@ -81,7 +81,11 @@ func (s *Sim) plan() {
 			o.params["runId"] = of.runID
 		}
 		if s.chance(2) {
-			o.when = pick(s, []kind{kClaim, kTerminal, kRelease, kAccept, kSteer, kSettled, kCommit})
+			at := p.StopAt
+			if at == nil {
+				at = []kind{kClaim, kTerminal, kRelease, kAccept, kSteer, kSettled, kCommit}
+			}
+			o.when = pick(s, at)
 		}
 		s.add(o)
 	}

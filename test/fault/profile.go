@@ -18,6 +18,8 @@ type Profile struct {
 	Plans []string // of turns, see brain.go
 	Waits int      // agent.wait calls
 	Stops int      // chat.abort calls, of a run or a session
+	// StopAt are the writes at which stops come, half of them; nil: any.
+	StopAt []kind
 	// Others are commands that take the claim, repeats of a key, conflicts.
 	Commands, Repeats, Conflicts int
 
@@ -66,6 +68,7 @@ var profiles = []Profile{
 	{Name: "lanes", Sessions: 2, Runners: 2, Messages: 6, Modes: []string{"agent", "cron", "cron", "followup"}, Plans: []string{"", "U", "R", "E"}, Stops: 1, Kills: 2, Queues: 4, Visibility: seldom, Spread: 6 * time.Second},
 	{Name: "short", Sessions: 1, Runners: 3, Messages: 3, Modes: []string{"agent", "steer", "followup"}, Plans: []string{"U", "UUU", "BU", "LS", "SU", "SB", "EU", "S"}, Waits: 1, Stops: 1, Kills: 2, Invocation: 12 * time.Second, Visibility: soon, Spread: 10 * time.Second},
 	{Name: "sleep", Sessions: 1, Runners: 2, Messages: 3, Modes: []string{"agent", "followup", "steer", "interrupt"}, Plans: []string{"Z", "UZ", "U"}, Stops: 2, Waits: 1, Kills: 2, Queues: 3, Visibility: seldom, Spread: 20 * time.Second},
+	{Name: "calm-sleep", Sessions: 1, Runners: 2, Messages: 2, Modes: []string{"agent", "agent", "interrupt"}, Plans: []string{"Z", "UZ"}, Stops: 5, StopAt: []kind{kRelease}, Eager: true, Visibility: soon, Spread: 6 * time.Second},
 	{Name: "poison", Sessions: 1, Runners: 2, Messages: 3, Modes: []string{"agent", "followup"}, Plans: []string{"K", "UK", "U", ""}, Waits: 1, Visibility: soon, Spread: 5 * time.Second},
 	{Name: "all", Sessions: 2, Runners: 4, Messages: 7, Modes: modesAll, Plans: append([]string{"Z", "K"}, plansAll...), Waits: 3, Stops: 2, Commands: 1, Repeats: 2, Conflicts: 1, Kills: 3, Freezes: 2, Stores: 6, Queues: 4, Posts: 4, Visibility: seldom, Skew: time.Second, Spread: 15 * time.Second},
 }

@@ -38,7 +38,10 @@ func (t *timeline) addf(step int, at time.Duration, who, format string, args ...
 func (r *Report) Command() string {
 	c := fmt.Sprintf("go run ./cmd/laneway fault --seed %d", r.Seed)
 	if r.Mutation != nil {
-		c += " --mutation " + r.Mutation.Name + " --profile " + r.Profile
+		c += " --mutation " + r.Mutation.Name
+	}
+	if r.Profile != profileOf(Config{Seed: r.Seed}).Name {
+		c += " --profile " + r.Profile
 	}
 	return c
 }

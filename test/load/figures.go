@@ -39,15 +39,20 @@ type figures struct {
 	alone, beside                  sample
 	long                           string // the session of growth
 	grown                          sample // overhead turn by turn
+	fresher                        sample // of first turns, beside the last of those
 	calls, growthRSS, stopped      sample
 }
 
-// growth is the overhead of the last turns against that of the first ones.
+// growth is the overhead of the last turns against that of first ones: those beside
+// them, or where the time was too short for these, the first of the session.
 func (f *figures) growth() (first, last float64, ok bool) {
 	if len(f.grown) < 2*edge {
 		return 0, 0, false
 	}
 	begin, end := f.grown[:edge], f.grown[len(f.grown)-edge:]
+	if len(f.fresher) > 0 {
+		begin = f.fresher
+	}
 	first, _ = begin.median()
 	last, _ = end.median()
 	return first, last, true

@@ -125,19 +125,27 @@ func accepted(ctx context.Context, runs []*caller.Run) error {
 	return nil
 }
 
-// turns is how long the session of the step growth gets, edge how many turns at each of
-// its ends are compared.
+// turns is how long the session of the step growth gets, edge how many of its last turns
+// are compared with first ones.
 const (
 	turns = 200
-	edge  = 10
+	edge  = 20
 )
 
-// growth is ten more turns on one session.
+// growth is some more turns on one session. Beside each of the last ones a fresh session
+// has its first: what the machine does then falls on both.
 func growth(ctx context.Context, t *target, i int) error {
 	if i == 0 {
 		t.long = t.fresh()
 	}
 	for range edge {
+		if len(t.grown) >= turns-edge {
+			r, err := t.turn(ctx, t.fresh(), provider.Plan{})
+			if err != nil {
+				return err
+			}
+			t.fresher.add(r.overhead())
+		}
 		r, err := t.turn(ctx, t.long, provider.Plan{})
 		if err != nil {
 			return err

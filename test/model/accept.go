@@ -74,7 +74,7 @@ func (m *machine) picture(s *State, r uint8) {
 // accept is the transaction.
 func (m *machine) accept(s State, r uint8) {
 	g, st := &s.gates[r], &s.runs[r]
-	if st.st != absent && !(m.weak(AcceptNotAbsent) && g.pc != gOver) {
+	if st.st != absent && (!m.weak(AcceptNotAbsent) || g.pc == gOver) {
 		// The key is known: a repeat, or the write whose answer was lost (C5).
 		own := g.flag&gApplied != 0
 		g.flag &^= gApplied

@@ -229,7 +229,11 @@ const (
 func (m *machine) claimed(s *State, i uint8) {
 	sl := &s.slots[i]
 	r := sl.run - 1
-	*sl = slot{msg: sl.msg, lane: sl.lane, tok: sl.tok, own: sl.own, run: sl.run}
+	flag := uint8(0)
+	if sl.has(fThawed) {
+		flag = fThawed | fOld // the renewal that a claim is counts from when it was sent
+	}
+	*sl = slot{msg: sl.msg, lane: sl.lane, tok: sl.tok, own: sl.own, run: sl.run, flag: flag}
 	if s.sub == 1 {
 		sl.flag |= fSubs
 	}

@@ -30,7 +30,7 @@ func (t *store) put(s *State) (uint32, bool) {
 	if i := t.table[place]; i != 0 {
 		return i - 1, false
 	}
-	i := uint32(t.n) //nolint:gosec // a search of four billion states does not fit anywhere
+	i := uint32(t.n)
 	if t.n%blockSize == 0 {
 		t.blocks = append(t.blocks, make([]State, 0, blockSize))
 	}
@@ -43,7 +43,7 @@ func (t *store) put(s *State) (uint32, bool) {
 
 func (t *store) place(s *State) int {
 	mask := len(t.table) - 1
-	for p := int(maphash.Comparable(t.seed, *s)) & mask; ; p = (p + 1) & mask { //nolint:gosec // only the low bits count
+	for p := int(maphash.Comparable(t.seed, *s)) & mask; ; p = (p + 1) & mask {
 		if i := t.table[p]; i == 0 || *t.at(i - 1) == *s {
 			return p
 		}
@@ -53,7 +53,7 @@ func (t *store) place(s *State) int {
 func (t *store) grow() {
 	t.table = make([]uint32, 2*len(t.table))
 	for i := range t.n {
-		t.table[t.place(t.at(uint32(i)))] = uint32(i) + 1 //nolint:gosec // see put
+		t.table[t.place(t.at(uint32(i)))] = uint32(i) + 1
 	}
 }
 
@@ -85,10 +85,13 @@ func Search(sc Scenario, v Variant, limit int) Result {
 	start := m.start()
 	seen.put(&start)
 	parent, depth = append(parent, 0), append(depth, 0)
-	for i := 0; i < seen.n; i++ {
-		here := uint32(i) //nolint:gosec // see put
+	for i := 0; ; i++ { // more are found on the way
+		if i >= seen.n {
+			break
+		}
+		here := uint32(i)
 		s := *seen.at(here)
-		g.from = append(g.from, uint32(len(g.to))) //nolint:gosec // see put
+		g.from = append(g.from, uint32(len(g.to)))
 		for _, e := range m.next(&s) {
 			to, fresh := seen.put(&e.to)
 			if fresh {
@@ -112,7 +115,7 @@ func Search(sc Scenario, v Variant, limit int) Result {
 	if res.Cut {
 		return res
 	}
-	g.from = append(g.from, uint32(len(g.to))) //nolint:gosec // see put
+	g.from = append(g.from, uint32(len(g.to)))
 	if i, ok := g.stalled(m, seen); ok {
 		return res.broken(m, seen, parent, i, stall)
 	}
@@ -136,7 +139,7 @@ func (res Result) broken(m *machine, seen *store, parent []uint32, at uint32, wh
 // and out of which only the watchdog leads: then the rules leave everyday work to it.
 func (g *graph) stalled(m *machine, seen *store) (uint32, bool) {
 	for i := range seen.n {
-		at := uint32(i) //nolint:gosec // see put
+		at := uint32(i)
 		s := seen.at(at)
 		if s.faulty != 0 || m.settled(s) {
 			continue
@@ -169,7 +172,7 @@ func (g *graph) stuck(m *machine, seen *store) (uint32, bool) {
 	for i := range n {
 		for e := g.from[i]; e < g.from[i+1]; e++ {
 			if to := g.to[e]; g.kind[e] != fault {
-				back[fill[to]] = uint32(i) //nolint:gosec // see put
+				back[fill[to]] = uint32(i)
 				fill[to]++
 			}
 		}
@@ -177,8 +180,8 @@ func (g *graph) stuck(m *machine, seen *store) (uint32, bool) {
 	good := make([]bool, n)
 	var todo []uint32
 	for i := range n {
-		if m.settled(seen.at(uint32(i))) { //nolint:gosec // see put
-			good[i], todo = true, append(todo, uint32(i)) //nolint:gosec // see put
+		if m.settled(seen.at(uint32(i))) {
+			good[i], todo = true, append(todo, uint32(i))
 		}
 	}
 	for len(todo) > 0 {
@@ -192,7 +195,7 @@ func (g *graph) stuck(m *machine, seen *store) (uint32, bool) {
 	}
 	for i := range n {
 		if !good[i] {
-			return uint32(i), true //nolint:gosec // see put
+			return uint32(i), true
 		}
 	}
 	return 0, false
@@ -211,7 +214,7 @@ func (g *graph) storm() (uint32, bool) {
 	var todo []uint32
 	for i := range n {
 		if in[i] == 0 {
-			todo = append(todo, uint32(i)) //nolint:gosec // see put
+			todo = append(todo, uint32(i))
 		}
 	}
 	for len(todo) > 0 {
@@ -231,7 +234,7 @@ func (g *graph) storm() (uint32, bool) {
 	}
 	for i := range in {
 		if in[i] > 0 {
-			return uint32(i), true //nolint:gosec // see put
+			return uint32(i), true
 		}
 	}
 	return 0, false

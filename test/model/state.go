@@ -47,7 +47,6 @@ type State struct {
 	faulty  uint8          // one has come
 	polls   uint8          // conflicts that may still come: no fault, they happen every day
 	banned  uint8          // ghost: runs that a stop, whose sender was told so, covers
-	moved   uint8          // ghost: runs whose steer went back to the pending ones
 	violate code           // ghost: what the last transition broke
 }
 
@@ -108,7 +107,7 @@ const (
 // slot is one invocation of a runner.
 type slot struct {
 	pc   pc
-	msg  uint8 // 0 none; 1+lane: of the session's group; 3+lane: of a group used once; wakeless: the kit's own
+	msg  uint8 // 0 none; 1+lane: of the session's group; 3+lane: of a group used once
 	lane uint8
 	tok  uint8
 	own  uint8
@@ -164,10 +163,8 @@ type waiter struct {
 	cont  uint8 // answer in the row
 	lease uint8
 	timer uint8
-	tries uint8
 	npc   uint8 // of the notifier
 	ncont uint8
-	scont uint8 // answer that a runner is about to post
 	gcont uint8
 	first uint8 // ghost: what was posted first
 	posts uint8 // ghost: frames, counted to two

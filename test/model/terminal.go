@@ -66,7 +66,6 @@ func (m *machine) moveBack(s *State, seen uint8) {
 		}
 		st := &s.runs[w]
 		st.st, st.into = pending, 0
-		s.moved |= bit(w)
 		if m.weak(MovedAnew) {
 			s.seq++
 			st.seq = s.seq

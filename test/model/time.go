@@ -52,7 +52,7 @@ func (m *machine) holderLives(s *State) bool {
 func (m *machine) times(s State) {
 	for i := range s.slots {
 		if s.slots[i].has(fFrozen) {
-			m.frozen(s, uint8(i)) //nolint:gosec // there are two
+			m.frozen(s, uint8(i))
 		}
 	}
 	if s.cmd.flag&cmFrozen != 0 {

@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -46,8 +47,8 @@ func (m *machine) line(e *edge, before *State, names [maxSlots]string) string {
 		if i, ok := changed(e, before); ok {
 			word, rest, _ := strings.Cut(t, " ")
 			t = word + " " + names[i] + rest[:0] + " " + rest
-			if strings.HasSuffix(word, ":") {
-				t = strings.TrimSuffix(word, ":") + " " + names[i] + ": " + rest
+			if before0, ok0 := strings.CutSuffix(word, ":"); ok0 {
+				t = before0 + " " + names[i] + ": " + rest
 			}
 		}
 	}
@@ -75,7 +76,7 @@ func changed(e *edge, before *State) (int, bool) {
 }
 
 // Trace is the way to what is broken, line by line; empty where nothing is.
-func (res *Result) Trace() string {
+func (res Result) Trace() string {
 	var b strings.Builder
 	for i, s := range res.trace {
 		fmt.Fprintf(&b, "%4d. %s\n", i+1, s.Text)
@@ -92,7 +93,7 @@ func (s *State) words() string {
 		var out []string
 		for r := range uint8(maxRuns) {
 			if bits&bit(r) != 0 {
-				out = append(out, fmt.Sprint(r+1))
+				out = append(out, strconv.FormatUint(uint64(r+1), 10))
 			}
 		}
 		return "{" + strings.Join(out, " ") + "}"
