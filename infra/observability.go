@@ -27,18 +27,15 @@ type Observability struct {
 // Namespace and names of the metrics that the functions write through their logs,
 // each with the dimension Stack. Absent means zero: an idle stack writes none.
 const (
-	MetricNamespace  = "Laneway"
-	MetricDimension  = "Stack"
-	MetricAccepted   = "RunsAccepted"
-	MetricQueueWait  = "QueueWait"     // ms from accept to claim
-	MetricFirstToken = "FirstToken"    // ms from claim to the first delta
-	MetricRunTime    = "RunTime"       // ms from claim to the terminal
-	MetricSteps      = "Steps"         // model calls and tool batches
-	MetricRetries    = "ModelRetries"  // model calls made again
-	MetricClaimsLost = "ClaimsLost"    // a writer found itself superseded
-	MetricPosts      = "Posts"         // messages to connections
-	MetricGone       = "PostsGone"     // of them, to connections that were gone
-	MetricStuck      = "StuckSessions" // found by a sweep with work and nobody at it
+	MetricNamespace = "Laneway"
+	MetricDimension = "Stack"
+	MetricEnded     = "RunsEnded"
+	MetricFailed    = "RunsFailed"    // of them, with an error or out of time
+	MetricQueueWait = "QueueWait"     // ms from accept to start
+	MetricRunTime   = "RunTime"       // ms from start to end
+	MetricSteps     = "Steps"         // model calls
+	MetricPosts     = "Posts"         // messages to connections that runs needed
+	MetricStuck     = "StuckSessions" // found by a sweep with work and nobody at it
 )
 
 // NewObservability builds it over the parts of a stack.
@@ -180,8 +177,8 @@ func (o Observability) newDashboard(parts *Parts, f map[string]Function) {
 	}
 	rows := [][]awscloudwatch.IWidget{
 		{
-			graph("Runs", own("Sum", MetricAccepted, MetricSteps, MetricRetries, MetricClaimsLost)),
-			graph("Waiting for a run, ms", append(own("p50", MetricQueueWait, MetricFirstToken), own("p95", MetricQueueWait, MetricFirstToken, MetricRunTime)...)),
+			graph("Runs", own("Sum", MetricEnded, MetricFailed, MetricSteps)),
+			graph("Waiting and running, ms", append(own("p50", MetricQueueWait, MetricRunTime), own("p95", MetricQueueWait, MetricRunTime)...)),
 		},
 		{
 			graph("Lanes and timers", depth),
@@ -195,7 +192,7 @@ func (o Observability) newDashboard(parts *Parts, f map[string]Function) {
 			graph("Connections and frames", []awscloudwatch.IMetric{
 				o.api(parts, "ConnectCount"), o.api(parts, "MessageCount"),
 				o.api(parts, "ClientError"), o.api(parts, "IntegrationError"),
-				o.own(MetricPosts, "Sum"), o.own(MetricGone, "Sum"),
+				o.own(MetricPosts, "Sum"),
 			}),
 			graph("Errors and throttles", errors),
 		},

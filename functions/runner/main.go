@@ -5,11 +5,11 @@ package main
 import (
 	"context"
 	"os"
-	"strconv"
 	"time"
 
 	"laneway/functions/adapter"
 	"laneway/functions/setup"
+	"laneway/shared/diag"
 	"laneway/shared/loop"
 	"laneway/shared/model/adapters"
 	"laneway/shared/model/choose"
@@ -41,19 +41,6 @@ func runner(f *setup.Function) (*loop.Runner, error) {
 	return f.Core.Runner(wiring.RunnerConfig{
 		Models: agents, Agents: agents, StepNeed: stepNeed(f.Env.Timeout), Reserve: reserve(f.Env.Timeout),
 		MemoryMB: memoryMB(os.Getenv("AWS_LAMBDA_FUNCTION_MEMORY_SIZE")),
+		Measure:  (&diag.EMF{W: os.Stdout, Stack: f.Env.Stack, Clock: f.Core.Clock}).Run,
 	})
-}
-
-// A step is not begun with less left than this of an invocation: the defaults of the
-// loop, or less where the function is not given much more than they are.
-func stepNeed(limit time.Duration) time.Duration { return min(30*time.Second, limit/10) }
-
-// reserve is what the last writes of an invocation are given.
-func reserve(limit time.Duration) time.Duration { return min(5*time.Second, limit/8) }
-
-// memoryMB is what the platform says that this function was given, which its time is
-// billed by; 0 where it does not say.
-func memoryMB(s string) int {
-	n, _ := strconv.Atoi(s)
-	return max(n, 0)
 }

@@ -80,6 +80,10 @@ type Config struct {
 	Agents Agents
 	Ends   Ends
 
+	// Measure is told of every run that this runner ended, once its end is in the
+	// tables; it must not block. nil: nobody is.
+	Measure func(run.Status)
+
 	Files  Files        // nil: files of messages are left out
 	Clock  clock.Clock  // nil: the machine's
 	NewID  id.Source    // nil: UUIDs

@@ -118,6 +118,9 @@ func (a *attempt) tryTerminal(ctx context.Context, o *run.Outcome) (err error) {
 	a.endedAt = now
 	a.ended.Store(true)
 	batch.Publish()
+	if a.r.Measure != nil {
+		a.r.Measure(a.st)
+	}
 	return nil
 }
 

@@ -24,6 +24,7 @@ import (
 	"laneway/shared/push"
 	"laneway/shared/queue"
 	"laneway/shared/rpc"
+	"laneway/shared/run"
 	"laneway/shared/stream"
 	"laneway/shared/table"
 	"laneway/shared/transcript"
@@ -158,7 +159,8 @@ type RunnerConfig struct {
 	Reserve    time.Duration
 	MaxSteps   int64
 	Retry      retry.Config
-	MemoryMB   int // of the function; 0: none
+	MemoryMB   int              // of the function; 0: none
+	Measure    func(run.Status) // of runs that ended; nil: none
 }
 
 // Runner makes the service behind the lanes.
@@ -166,6 +168,6 @@ func (c *Core) Runner(r RunnerConfig) (*loop.Runner, error) {
 	return loop.New(loop.Config{
 		Store: c.Store, Lanes: c.Lanes, Claims: c.Claims, Log: c.Transcripts, Stream: c.Stream, Files: c.Files,
 		Models: r.Models, Agents: r.Agents, Ends: c.Notify, Clock: c.Clock, NewID: c.NewID, Logger: c.Log,
-		RunTimeout: r.RunTimeout, StepNeed: r.StepNeed, Reserve: r.Reserve, MaxSteps: r.MaxSteps, Retry: r.Retry, MemoryMB: r.MemoryMB,
+		RunTimeout: r.RunTimeout, StepNeed: r.StepNeed, Reserve: r.Reserve, MaxSteps: r.MaxSteps, Retry: r.Retry, MemoryMB: r.MemoryMB, Measure: r.Measure,
 	})
 }
