@@ -123,26 +123,28 @@ func (c *Client) Call(ctx context.Context, method string, params any) error {
 }
 
 func (c *Client) call(ctx context.Context, method string, params any) (frame, time.Time, error) {
-	answer := make(chan frame, 1)
-	var at time.Time
-	requestID, err := c.send(ctx, method, params, func(f frame, when time.Time) {
+	type reply struct {
+		frame
+		at time.Time
+	}
+	answer := make(chan reply, 1)
+	requestID, err := c.send(ctx, method, params, func(f frame, at time.Time) {
 		select {
-		case answer <- f:
-			at = when
+		case answer <- reply{f, at}:
 		default: // a second answer
 		}
 	})
 	if err != nil {
-		return frame{}, at, err
+		return frame{}, time.Time{}, err
 	}
 	defer c.forget(requestID)
 	select {
-	case f := <-answer:
-		return f, at, f.failure()
+	case r := <-answer:
+		return r.frame, r.at, r.failure()
 	case <-ctx.Done():
-		return frame{}, at, ctx.Err()
+		return frame{}, time.Time{}, ctx.Err()
 	case <-c.done:
-		return frame{}, at, c.cause()
+		return frame{}, time.Time{}, c.cause()
 	}
 }
 
