@@ -297,7 +297,7 @@ func TestStuck_AStopThatIsNotSeen(t *testing.T) {
 func TestStuck_RetryWaits(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
-		h := b.wedge(session.Work{Kind: session.WorkRetry, Limit: time.Hour})
+		b.wedge(session.Work{Kind: session.WorkRetry, Limit: time.Hour})
 		b.live(30 * minute)
 		b.look()
 		if e := b.one(b.ops.take(), longRunning); e.str("reason") != "provider_retry_wait" {
@@ -305,12 +305,9 @@ func TestStuck_RetryWaits(t *testing.T) {
 		}
 		b.live(31 * minute)
 		b.look()
-		b.live(time.Second)
-		b.look()
-		if e := b.ops.take()[0]; e.Name != stalled {
+		if e := b.ops.take(); len(e) == 0 || e[0].Name != stalled {
 			t.Errorf("after its end: %+v", e)
 		}
-		_ = h
 	})
 }
 
