@@ -4,6 +4,9 @@ SHELL := bash
 
 # Each may be given on the command line, as in `make crash KILLS=20`.
 KILLS   ?= 200
+# Simulations of `make fault`, and how long the conversation of `make soak` lasts.
+FAULT_SEEDS ?= 10000
+SOAK        ?= 30m
 GOFLAGS_TEST ?=
 FUNCTION ?= gateway
 EVENT    ?= $(firstword $(wildcard events/$(FUNCTION).json events/$(FUNCTION)-message.json))
@@ -94,6 +97,14 @@ model-check: ## search the model of the rules, and each wrong variant of them (M
 .PHONY: crash
 crash: ## kill serve at random moments, KILLS times (default 200), while clients talk
 	LANEWAY_KILLS=$(KILLS) $(SUM) -name crash -- -count=1 -timeout 40m ./test/crash/...
+
+.PHONY: fault
+fault: ## the durable core in FAULT_SEEDS simulations in which all goes wrong (default 10000)
+	FAULT_SEEDS=$(FAULT_SEEDS) $(SUM) -name fault -- -count=1 -timeout 40m ./test/fault/...
+
+.PHONY: soak
+soak: ## a conversation of SOAK (default 30m) with a gateway that dies every five seconds
+	SOAK=$(SOAK) $(SUM) -name soak -- -count=1 -timeout 90m -run '^TestSoak$$' ./test/fault
 
 .PHONY: infra-test
 infra-test: ## the template's tests (the first build of its module takes a minute)

@@ -11,7 +11,9 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -48,6 +50,8 @@ type world struct {
 	t     *testing.T
 	model *mockmodel.Server
 	opts  serving.Options
+
+	gaveUp atomic.Int64 // runs whose every attempt was killed before it got anywhere
 
 	mu      sync.Mutex
 	gateway *serving.Gateway
@@ -171,7 +175,13 @@ func (w *world) talk(ctx context.Context, n int) {
 					r.final, r.accepted = f.Status, true
 				}
 			case errors.As(err, &refused):
-				if !refused.Err.Retryable {
+				switch {
+				case refused.Err.Retryable:
+				case strings.Contains(refused.Err.Message, "no progress"):
+					// Three attempts were killed before their first commit: an end like others.
+					r.final, r.accepted = protocol.StatusError, true
+					w.gaveUp.Add(1)
+				default:
 					w.t.Errorf("%s refused: %v", r.id, err)
 					r.final = "refused"
 				}

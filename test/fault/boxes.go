@@ -1,6 +1,7 @@
 package fault
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -157,9 +158,6 @@ func (b *boxes) again(m *message) {
 	b.wakes = append(b.wakes, &c)
 }
 
-// maxReceives is when a message that fails is given up.
-const maxReceives = 5
-
 // receive gives a wake-up to a runner, or a timer to the notifier.
 func (s *Sim) receive(p *proc, m *message) {
 	m.held, m.visible, m.forever = true, 0, false
@@ -220,7 +218,7 @@ func (s *Sim) settleMessage(p *proc, m *message, err error) {
 	case m.gone:
 	case err == nil:
 		b.drop(m)
-	case m.receives >= maxReceives && m.lane != "":
+	case m.receives >= cmp.Or(s.p.Receives, 5) && m.lane != "":
 		b.drop(m)
 		b.dead = append(b.dead, m)
 		s.notef("queue", "wake-up %d is a dead letter", m.id)

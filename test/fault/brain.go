@@ -23,7 +23,8 @@ import (
 //	U a call of a tool that must not be repeated, I of an idempotent one, R of one that
 //	only reads, L of one that takes 45 seconds and must not be repeated; B all three
 //	side by side, Q two in a row; S a slow text; E an error that goes over; Z a limit
-//	that is over in five minutes; F an error that stays; K the death of whoever asks.
+//	that is over in five minutes; F an error that stays; K the death of whoever asks, X
+//	their panic.
 //
 // When the plan is over it says the end.
 type brain struct{ p *proc }
@@ -136,6 +137,8 @@ func (b *brain) Stream(ctx context.Context, r model.Request) iter.Seq2[model.Par
 		case 'F':
 			fail(model.Format, 0)
 			return
+		case 'X':
+			panic(breakdown("a model that breaks its runner"))
 		case 'K':
 			s.ghost.poisoned(runID)
 			if b.p.park(ctx, call{what: "model kills its runner"}) == proceed {
@@ -161,6 +164,9 @@ func (b *brain) Stream(ctx context.Context, r model.Request) iter.Seq2[model.Par
 		}
 	}
 }
+
+// breakdown is a panic that a scenario is about.
+type breakdown string
 
 var tools = map[byte][]string{
 	'U': {"unsafe"}, 'I': {"twice"}, 'R': {"read"}, 'L': {"long"},

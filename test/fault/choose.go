@@ -148,9 +148,6 @@ func (s *Sim) deliveries(now time.Duration, soonest func(time.Duration)) []choic
 	return append(can, s.sweeps(now, soonest)...)
 }
 
-// sweepEvery is how often the watchdog looks.
-const sweepEvery = 20 * time.Second
-
 func (s *Sim) sweeps(now time.Duration, soonest func(time.Duration)) []choice {
 	if m := s.cfg.Mutation; m != nil && m.NoWatchdog {
 		return nil
@@ -162,7 +159,7 @@ func (s *Sim) sweeps(now time.Duration, soonest func(time.Duration)) []choice {
 	for _, sl := range s.slots {
 		if p := sl.cur; sl.role == watchdog && p.idle() {
 			return []choice{{6, nil, func() {
-				s.sweepAt = s.now() + sweepEvery
+				s.sweepAt = s.now() + s.sweepEvery()
 				p.begin(&message{reason: "sweep"}, func(ctx context.Context) {
 					sum, err := p.core.Lanes.Sweep(ctx)
 					if err != nil || sum.Orphaned > 0 {

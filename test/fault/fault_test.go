@@ -3,8 +3,12 @@ package fault
 import (
 	"bytes"
 	"os"
+	"path/filepath"
 	"strconv"
 	"testing"
+
+	"laneway/shared/table"
+	"laneway/shared/table/bolt"
 )
 
 // env is a number that the environment may set.
@@ -13,6 +17,26 @@ func env(name string, otherwise uint64) uint64 {
 		return n
 	}
 	return otherwise
+}
+
+// TestSeedsOverBolt: likewise over the tables of one machine instead of a map.
+func TestSeedsOverBolt(t *testing.T) {
+	t.Parallel()
+	for seed := range max(env("FAULT_SEEDS", 0)/50, 16) {
+		path := filepath.Join(t.TempDir(), "tables.db")
+		r := Run(t, Config{Seed: seed, Record: true, Open: func() (table.Store, func() error, error) {
+			s, err := bolt.Open(bolt.Config{Path: path, NoSync: true})
+			if err != nil {
+				return nil, nil, err
+			}
+			return s, s.Close, nil
+		}})
+		if len(r.Violations) > 0 {
+			var b bytes.Buffer
+			r.Print(&b)
+			t.Fatal(b.String())
+		}
+	}
 }
 
 // TestSeeds: no seed breaks a rule. FAULT_SEEDS says how many are run.

@@ -26,6 +26,8 @@ type ghost struct {
 	once     map[string]bool
 	poison   map[string]bool
 	waits    map[string]*waitGhost // waiter rows by key
+
+	recovered []time.Duration
 }
 
 // sessionGhost is a session as it really is.
@@ -158,6 +160,9 @@ func (g *ghost) claimed(c *change, sg *sessionGhost) {
 	if m0.Owner != "" && now.Add(2*s.p.Skew).Before(m0.Lease) {
 		s.violatef("one writer", "%s took the claim of %s, whose lease holds for %s more", c.by, sg.holder, m0.Lease.Sub(now))
 	}
+	if sg.died > 0 {
+		g.recovered = append(g.recovered, s.now()-sg.died)
+	}
 	sg.holder, sg.renewed, sg.died = c.by, s.now(), 0
 	switch {
 	case m1.Active == "" || strings.HasPrefix(m1.Owner, "cmd:"):
@@ -187,6 +192,15 @@ func (g *ghost) claimed(c *change, sg *sessionGhost) {
 		r.tries = m1.Attempt
 		if m1.Stalled > 5 {
 			s.violatef("rest", "attempt %d of %s without progress", m1.Stalled, m1.Active)
+		}
+	}
+}
+
+// died notes when the holder of a claim did.
+func (g *ghost) died(p *proc) {
+	for _, sg := range g.sessions {
+		if sg.holder.p == p && sg.died == 0 {
+			sg.died = time.Since(g.s.start)
 		}
 	}
 }
@@ -395,9 +409,9 @@ func (g *ghost) firstTime(name string) bool {
 	return !was
 }
 
-// panicked notes a handler that broke.
+// panicked notes a handler that broke, unless it is what the scenario is about.
 func (g *ghost) panicked(p *proc, err error) {
-	if pe, ok := asPanic(err); ok {
+	if pe, ok := asPanic(err); ok && pe.Kind != "fault.breakdown" {
 		g.s.violatef("panic", "%s: %s\n%s", p.name, pe.Kind, pe.Stack)
 	}
 }

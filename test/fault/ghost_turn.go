@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"laneway/shared/claim"
 	"laneway/shared/lane"
 	"laneway/shared/model"
 	"laneway/shared/table"
@@ -22,15 +21,12 @@ type callGhost struct {
 	result  string
 }
 
-// trust is how old a holder's last write may be when it begins something (C3).
-var trust = claim.Times{}.WithDefaults().Trust
-
 // trusted checks C3: nothing is started by somebody who may have lost the claim.
 func (g *ghost) trusted(p *proc, sg *sessionGhost, what string) {
 	if sg == nil {
 		return
 	}
-	age := g.s.now() - sg.renewed
+	age, trust := g.s.now()-sg.renewed, g.s.times().WithDefaults().Trust
 	if sg.holder == p.actor() {
 		if age > trust+2*g.s.p.Skew {
 			g.s.violatef("trust", "%s begins %s %s after its last renewal", p.actor(), what, age)

@@ -8,6 +8,9 @@ import (
 // letOrFail lets a call go on, or makes something go wrong with it or at it.
 func (s *Sim) letOrFail(c *call) {
 	b := &s.budget
+	if at := s.cfg.script; at != nil && at.at != nil && at.at(s, c) {
+		return
+	}
 	if c.point != "" && s.chance(s.rarity(c.point)) {
 		switch {
 		case b.kills > 0 && s.chance(2):

@@ -61,7 +61,12 @@ func (s *Sim) plan() {
 		s.slots = append(s.slots, &slot{name: "cronner", role: runner, lane: "cron"})
 	}
 	s.slots = append(s.slots, &slot{name: "watchdog", role: watchdog}, &slot{name: "notifier", role: notifier}, &slot{name: "notifier2", role: notifier})
-	s.sweepAt = time.Duration(s.rng.Int64N(int64(20 * time.Second)))
+	s.sweepAt = time.Duration(s.rng.Int64N(int64(s.sweepEvery())))
+	if s.cfg.script != nil {
+		s.cfg.script.play(s)
+		s.inFrames()
+		return
+	}
 
 	var sent []*op
 	for i := range p.Messages {
@@ -99,8 +104,12 @@ func (s *Sim) plan() {
 	for range n(p.Conflicts) {
 		s.repeat(pick(s, sent), true)
 	}
+	s.inFrames()
+}
+
+// inFrames gives the requests growing frame times, in the order in which they are sent.
+func (s *Sim) inFrames() {
 	slices.SortStableFunc(s.ops, func(a, b *op) int { return int(a.at - b.at) })
-	// Frames of a connection have growing times, in the order in which they were sent.
 	for i, o := range s.ops {
 		o.frame = s.start.Add(o.at).UnixMicro() + int64(i)
 	}
@@ -108,10 +117,21 @@ func (s *Sim) plan() {
 
 // message is a call that begins a run. Several come at once now and then.
 func (s *Sim) message(i int) *op {
-	mode := pick(s, s.p.Modes)
-	runID := fmt.Sprintf("r%d", i+1)
 	key := fmt.Sprintf("agent:main:s%d", 1+s.rng.IntN(s.p.Sessions))
-	text := fmt.Sprintf("say %s plan=%s;", runID, pick(s, s.p.Plans))
+	o := newMessage(fmt.Sprintf("r%d", i+1), key, pick(s, s.p.Modes), pick(s, s.p.Plans))
+	s.add(o)
+	switch {
+	case i > 0 && s.chance(3):
+		o.at = s.ops[s.rng.IntN(len(s.ops))].at
+	case i > 0 && s.chance(4):
+		o.when = pick(s, []kind{kTerminal, kRelease, kSettled, kCancel, kCutoff, kCommit, kClaim})
+	}
+	return o
+}
+
+// newMessage is a call that begins a run in a mode, with a plan.
+func newMessage(runID, key, mode, plan string) *op {
+	text := fmt.Sprintf("say %s plan=%s;", runID, plan)
 	o := &op{runID: runID, key: key, mode: mode}
 	switch mode {
 	case "agent", "cron":
@@ -123,13 +143,6 @@ func (s *Sim) message(i int) *op {
 	default:
 		o.method = "chat.send"
 		o.params = map[string]any{"message": text, "idempotencyKey": runID, "sessionKey": key, "queueMode": mode}
-	}
-	s.add(o)
-	switch {
-	case i > 0 && s.chance(3):
-		o.at = s.ops[s.rng.IntN(len(s.ops))].at
-	case i > 0 && s.chance(4):
-		o.when = pick(s, []kind{kTerminal, kRelease, kSettled, kCancel, kCutoff, kCommit, kClaim})
 	}
 	return o
 }

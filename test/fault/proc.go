@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"laneway/shared/claim"
 	"laneway/shared/loop"
 	"laneway/shared/model/retry"
 	"laneway/shared/rpc"
@@ -92,7 +91,7 @@ func (s *Sim) spawn(sl *slot) *proc {
 	}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	m := s.cfg.Mutation
-	times := claim.Times{}
+	times := s.times()
 	if m != nil && m.Times != nil && sl.role == runner {
 		m.Times(&times)
 	}
@@ -179,6 +178,7 @@ func (s *Sim) end(p *proc) {
 		return
 	}
 	p.dead, p.frozen, p.hurt = true, false, s.steps
+	s.ghost.died(p)
 	close(p.gone)
 	s.parked = slices.DeleteFunc(s.parked, func(c *call) bool { return c.p == p })
 	var ring []*timer

@@ -27,6 +27,7 @@ type Profile struct {
 	// Visibility is how long a failed message, or one of a dead receiver, stays hidden;
 	// less than 0: for ever.
 	Visibility []time.Duration
+	Receives   int           // after which a wake-up that fails is a dead letter; 0: 5
 	Invocation time.Duration // of a runner; 0: no limit
 	Skew       time.Duration // of clocks
 	// Eager lets time pass only where nothing else can happen. Then nobody but the

@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"laneway/shared/claim"
+	"laneway/shared/table"
 	"laneway/shared/table/tabletest"
 )
 
@@ -20,6 +22,22 @@ type Config struct {
 	Mutation *Mutation
 	// Record keeps the timeline. Without it only violations are reported.
 	Record bool
+	// Lease is that of claims; all times that hang together with it are as much shorter.
+	// 0: the default.
+	Lease time.Duration
+	// Open makes the tables, in the bubble; nil: a map in memory.
+	Open func() (tables table.Store, closeTables func() error, err error)
+
+	script *script
+}
+
+// script is a scenario that is told, not drawn.
+type script struct {
+	profile Profile
+	play    func(*Sim) // adds the requests
+	// at sees each call before it goes on, and may do something about it: then it gives
+	// true, and the call waits.
+	at func(*Sim, *call) bool
 }
 
 // Violation is a rule that was broken.
@@ -45,6 +63,8 @@ type Report struct {
 	Points     map[string]int // named kill points at which a process was killed
 	Faults     map[string]int // by kind
 	Ends       map[string]int // how runs ended
+	// Recovered are the times from the death of a claim's holder to the next claim.
+	Recovered []time.Duration
 }
 
 const (
@@ -74,6 +94,8 @@ type Sim struct {
 	sticky  *proc
 	sweepAt time.Duration
 
+	closeTables func() error
+
 	mu         sync.Mutex
 	parked     []*call
 	timers     []*timer
@@ -101,8 +123,17 @@ func newSim(c Config) *Sim {
 	}
 	s.line.on = c.Record
 	s.p = profileOf(c)
+	if c.script != nil {
+		s.p = c.script.profile
+	}
 	s.boxes = newBoxes(s)
 	s.store = &ground{s: s, tables: tabletest.NewModel()}
+	if c.Open != nil {
+		var err error
+		if s.store.tables, s.closeTables, err = c.Open(); err != nil {
+			s.violatef("kit", "tables: %v", err)
+		}
+	}
 	s.ghost = newGhost(s)
 	s.plan()
 	return s
@@ -114,9 +145,14 @@ func (s *Sim) run() *Report {
 	}
 	s.close()
 	s.ghost.finish()
+	if s.closeTables != nil {
+		if err := s.closeTables(); err != nil {
+			s.violatef("kit", "tables: %v", err)
+		}
+	}
 	r := &Report{
 		Config: s.cfg, Violations: s.violations, Timeline: s.line.lines, Digest: s.line.digest, Steps: s.steps, Virtual: s.now(),
-		Points: s.points, Faults: s.faults, Ends: s.ghost.ends(),
+		Points: s.points, Faults: s.faults, Ends: s.ghost.ends(), Recovered: s.ghost.recovered,
 	}
 	r.Profile = s.p.Name
 	return r
@@ -190,6 +226,17 @@ func (s *Sim) wrong(kind string) {
 	s.faults[kind]++
 	s.lastFault = s.steps
 }
+
+// times are those of rule C1, shorter with a shorter lease.
+func (s *Sim) times() claim.Times {
+	if s.cfg.Lease == 0 {
+		return claim.Times{}
+	}
+	return claim.Times{Lease: s.cfg.Lease, Poll: s.cfg.Lease / 5}
+}
+
+// sweepEvery is how often the watchdog looks.
+func (s *Sim) sweepEvery() time.Duration { return s.times().WithDefaults().Orphan }
 
 // chance is true in one of n cases.
 func (s *Sim) chance(n int) bool { return n > 0 && s.rng.IntN(n) == 0 }
