@@ -80,5 +80,23 @@ func Dynamo(tb testing.TB) table.Store {
 			}
 		}
 	})
+	for _, d := range table.Definitions() {
+		keepExpired(tb, client, prefix+d.Name)
+	}
 	return dynamo.New(client, dynamo.Config{Prefix: prefix})
+}
+
+// keepExpired turns off the removal of what has expired: the clocks of tests stand
+// somewhere in the past, and an endpoint that removes once a minute would take the rows
+// of a test that is under way. One that refuses the change so soon after the table was
+// made (AWS) takes hours to remove anything.
+func keepExpired(tb testing.TB, client *dynamodb.Client, name string) {
+	tb.Helper()
+	_, err := client.UpdateTimeToLive(tb.Context(), &dynamodb.UpdateTimeToLiveInput{
+		TableName:               aws.String(name),
+		TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: aws.String(table.TTLAttr), Enabled: aws.Bool(false)},
+	})
+	if err != nil {
+		tb.Logf("expiry of %s stays on: %v", name, err)
+	}
 }
