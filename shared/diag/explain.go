@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"laneway/shared/claim"
+	"laneway/shared/lane"
 	"laneway/shared/protocol"
 	"laneway/shared/run"
 	"laneway/shared/session"
@@ -134,6 +135,7 @@ func (f *Facts) queue() []protocol.ExplainedWait {
 		}
 		out = append(out, protocol.ExplainedWait{
 			Position: i + 1, RunID: st.RunID, Lane: st.Lane, Mode: mode, AcceptedAt: st.AcceptedAt, WaitingMs: since(f.Now, st.AcceptedAt),
+			Disposition: lane.Now(*st, f.Meta).Wire(),
 		})
 	}
 	return out

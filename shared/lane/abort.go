@@ -72,7 +72,7 @@ func (s *Service) stopKnown(ctx context.Context, q Stop, st run.Status, m sessio
 	}
 	for _, p := range m.Pending {
 		if p.Run == st.Run {
-			ok, err = s.endPending(ctx, m.Ref, p, stopped(q.Reason))
+			ok, err = s.endPending(ctx, m.Ref, p, stopped(q.Reason), run.Disposition{Kind: IsDropped, Reason: q.Reason})
 		}
 	}
 	if err != nil || !ok {

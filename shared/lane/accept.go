@@ -35,6 +35,9 @@ type Accepted struct {
 	// Stopped: a later stop of the same connection had come in before (K1); the
 	// run has ended as aborted without beginning.
 	Stopped bool
+	// Changed is the messages that waited and became something else by this accept,
+	// as they are now. Those that ended by it are not among them: their end tells it.
+	Changed []run.Status
 }
 
 // ConflictError is a known key with another request.
@@ -90,7 +93,10 @@ func (s *Service) Accept(ctx context.Context, c Call) (Accepted, error) {
 		case err == nil:
 			m.Seq = st.Seq
 			s.seen.put(ref, m)
-			return s.accepted(ctx, c, ref)
+			acc, err := s.accepted(ctx, c, ref)
+			acc.Changed = q.changed()
+			s.wakeForEnded(ctx, m, c, q)
+			return acc, err
 		case failed && ce.Op == 0 && ce.Found != nil:
 			return s.known(ctx, c, ref, *ce.Found)
 		case failed && ce.Op == 1:
@@ -112,15 +118,18 @@ func (s *Service) Accept(ctx context.Context, c Call) (Accepted, error) {
 func (s *Service) acceptOps(ref session.Ref, m session.Meta, known bool, c *Call, q *queued) ([]table.Op, error) {
 	st := &c.Run
 	st.Seq = m.Seq + 1
-	st.Disposition = run.Disposition{Kind: "started"}
-	if n := len(m.Pending); m.Active != "" || n > 0 {
-		st.Disposition = run.Disposition{Kind: "queued", Position: n + 1}
+	st.Disposition = run.Disposition{Kind: IsStarted}
+	if n := len(m.Pending) - len(m.Cut()); m.Active != "" || n > 0 {
+		st.Disposition = run.Disposition{Kind: IsQueued, Position: n + 1}
 	}
 	entry := session.Pending{Seq: st.Seq, Lane: st.Lane, Run: st.Ref.Run}
 	if q != nil {
 		entry.Mode = q.pendingMode()
 		st.Input.QueueMode, st.Disposition.Reason = q.rules.Mode, q.notSteered
 		st.Disposition.Position -= len(q.victims)
+		if len(q.victims) > 0 && q.rules.Drop == DropSummarize && q.summary == nil {
+			st.Disposition.Position++ // the summary's own place
+		}
 	}
 	item, err := st.Item()
 	if err != nil {
@@ -176,7 +185,9 @@ func (s *Service) acceptOps(ref session.Ref, m session.Meta, known bool, c *Call
 	if c.Interrupt && m.Seq > 0 {
 		up.Set = append(up.Set,
 			table.SetOp{Path: table.P(session.AttrCutoff), Value: m.Seq},
-			table.SetOp{Path: table.P(session.AttrCutWhy), Value: "interrupt"})
+			table.SetOp{Path: table.P(session.AttrCutWhy), Value: run.StopSuperseded},
+			table.SetOp{Path: table.P(session.AttrCutBy), Value: st.Ref.Run})
+		st.Disposition = run.Disposition{Kind: IsStarted} // it ends what it would wait for
 	}
 	put := table.Op{Kind: table.Put, Key: st.StatusKey(), Item: item, If: table.NotExists()}
 	return append([]table.Op{put, up}, more...), nil
@@ -220,6 +231,19 @@ func (s *Service) wakeAccepted(ctx context.Context, st run.Status, ref session.R
 	}
 }
 
+// wakeForEnded sends a wake-up for messages that an accept ended: its own is behind
+// the run that is at work, and their senders need not wait for that. m is the session
+// as it was before.
+func (s *Service) wakeForEnded(ctx context.Context, m session.Meta, c Call, q *queued) {
+	ended := q != nil && q.rules.Drop == DropOld && len(q.victims) > 0
+	if !ended && (!c.Interrupt || len(m.Pending) == 0) {
+		return
+	}
+	if err := s.Nudge(ctx, m, "overflow", "overflow/"+s.NewID()); err != nil {
+		s.Log.Warn("wake-up not sent", "session", m.Hash(), "err", err)
+	}
+}
+
 // known answers from the record that the key has already (A3).
 func (s *Service) known(ctx context.Context, c Call, ref session.Ref, it table.Item) (Accepted, error) {
 	found, err := run.Decode(c.Run.Ref, it)
@@ -243,7 +267,7 @@ func (s *Service) known(ctx context.Context, c Call, ref session.Ref, it table.I
 func (s *Service) acceptStopped(ctx context.Context, c Call) (Accepted, error) {
 	st := c.Run
 	st.State, st.EndedAt = run.Ended, st.AcceptedAt
-	st.Outcome = stopped("rpc")
+	st.Outcome, st.Disposition = stopped("rpc"), run.Disposition{Kind: IsDropped, Reason: "rpc"}
 	st.ExpiresAt = s.Clock.Now().Add(run.Keep).Unix()
 	item, err := st.Item()
 	if err != nil {

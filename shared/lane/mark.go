@@ -90,6 +90,7 @@ func (s *Service) mark(ctx context.Context, q Stop, m session.Meta, cut bool) er
 		up.Set = append(up.Set,
 			table.SetOp{Path: table.P(session.AttrCutoff), Value: m.Seq},
 			table.SetOp{Path: table.P(session.AttrCutWhy), Value: q.Reason})
+		up.Remove = append(up.Remove, table.P(session.AttrCutBy))
 	}
 	if len(up.Set) == 0 {
 		return nil

@@ -54,6 +54,14 @@ type queued struct {
 	sumRecord  run.Status
 }
 
+// changed lists what became lines of a summary.
+func (q *queued) changed() []run.Status {
+	if q == nil || q.rules.Drop != DropSummarize {
+		return nil
+	}
+	return q.records
+}
+
 // pendingMode is the mode in the pending list: a message that was not steered waits
 // as a follow-up.
 func (q *queued) pendingMode() string {
@@ -161,7 +169,7 @@ func (s *Service) dropOps(up *table.Op, q *queued, at int64) ([]table.Op, error)
 	if err != nil {
 		return nil, err
 	}
-	disp, err := json.Marshal(run.Disposition{Kind: "dropped", Reason: "queue_overflow"})
+	disp, err := json.Marshal(run.Disposition{Kind: IsDropped, Reason: "queue_overflow"})
 	if err != nil {
 		return nil, err
 	}
@@ -195,7 +203,7 @@ func (s *Service) summaryOps(up *table.Op, st *run.Status, q *queued) ([]table.O
 		sum = run.Status{
 			Ref: run.RefOf(st.Tenant, id), RunID: id, SessionKey: st.SessionKey, AgentID: st.AgentID, Lane: first.Lane,
 			Method: st.Method, Seq: first.Seq, RequestHash: id, WriteID: st.WriteID, State: run.Pending, AcceptedAt: st.AcceptedAt,
-			Origin: st.Origin, Disposition: run.Disposition{Kind: "queued", Position: 1},
+			Origin: st.Origin, Disposition: run.Disposition{Kind: IsQueued, Position: 1},
 			Input: run.Input{QueueMode: q.rules.Mode},
 		}
 		place := session.Pending{Seq: first.Seq, Lane: first.Lane, Run: sum.Ref.Run, Mode: q.pendingMode()}
@@ -206,11 +214,12 @@ func (s *Service) summaryOps(up *table.Op, st *run.Status, q *queued) ([]table.O
 		up.If = table.All(up.If, table.Equal(member, q.summary.Value()))
 	}
 	var ops []table.Op
-	disp, err := json.Marshal(run.Disposition{Kind: "summarised", RunID: sum.RunID})
+	disp, err := json.Marshal(run.Disposition{Kind: IsSummarised, RunID: sum.RunID})
 	if err != nil {
 		return nil, err
 	}
-	for _, v := range q.records {
+	for i, v := range q.records {
+		q.records[i].Disposition = run.Disposition{Kind: IsSummarised, RunID: sum.RunID}
 		sum.Input.Overflow.Add(v, max(q.rules.Cap, 1))
 		ops = append(ops, table.Op{
 			Kind: table.Update, Key: v.StatusKey(), If: table.Equal(table.P(run.AttrState), string(run.Pending)),

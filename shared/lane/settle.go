@@ -164,7 +164,11 @@ func (s *Service) endCut(ctx context.Context, m session.Meta) error {
 		if why == "" {
 			why = "rpc"
 		}
-		if _, err := s.endPending(ctx, m.Ref, p, stopped(why)); err != nil {
+		disp, err := s.cutDisposition(ctx, m, why)
+		if err != nil {
+			return err
+		}
+		if _, err := s.endPending(ctx, m.Ref, p, stopped(why), disp); err != nil {
 			return err
 		}
 	}
@@ -174,8 +178,12 @@ func (s *Service) endCut(ctx context.Context, m session.Meta) error {
 // endPending ends a run that has not begun: out of the pending list and into the
 // unsettled runs, with its outcome, in one transaction on the condition that it is
 // still in the list (C7). ended is false where it was not.
-func (s *Service) endPending(ctx context.Context, ref session.Ref, p session.Pending, out *run.Outcome) (ended bool, err error) {
+func (s *Service) endPending(ctx context.Context, ref session.Ref, p session.Pending, out *run.Outcome, disp run.Disposition) (ended bool, err error) {
 	body, err := json.Marshal(out)
+	if err != nil {
+		return false, err
+	}
+	became, err := SetDisposition(disp)
 	if err != nil {
 		return false, err
 	}
@@ -200,6 +208,7 @@ func (s *Service) endPending(ctx context.Context, ref session.Ref, p session.Pen
 			Set: []table.SetOp{
 				{Path: table.P(run.AttrState), Value: string(run.Ended)},
 				{Path: table.P(run.AttrOutcome), Value: body},
+				became,
 				{Path: table.P(run.AttrEnded), Value: now.UnixMilli()},
 				{Path: table.P(table.TTLAttr), Value: now.Add(run.Keep).Unix()},
 			},

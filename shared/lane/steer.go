@@ -54,7 +54,11 @@ func (s *Service) steerInto(ctx context.Context, c Call, m session.Meta) (acc Ac
 			return Accepted{}, false, nil
 		}
 		st.Seq, st.Into = m.Seq+1, m.Active
-		st.Disposition = run.Disposition{Kind: "steered", RunID: m.Active}
+		into, err := WholeID(ctx, s.Store, m.Tenant, m.Active)
+		if err != nil {
+			return Accepted{}, false, err
+		}
+		st.Disposition = run.Disposition{Kind: IsSteered, RunID: into}
 		ops, err := steerOps(ref, m, &c)
 		if err != nil {
 			return Accepted{}, false, err
@@ -141,6 +145,10 @@ func (s *Service) withdraw(ctx context.Context, st run.Status, reason string) (b
 	if err != nil {
 		return false, err
 	}
+	disp, err := SetDisposition(run.Disposition{Kind: IsDropped, Reason: reason})
+	if err != nil {
+		return false, err
+	}
 	now := s.Clock.Now()
 	err = s.write(ctx,
 		table.Op{Kind: table.Delete, Key: ref.MailKey(st.Seq), If: table.Exists()},
@@ -158,6 +166,7 @@ func (s *Service) withdraw(ctx context.Context, st run.Status, reason string) (b
 			Set: []table.SetOp{
 				{Path: table.P(run.AttrState), Value: string(run.Ended)},
 				{Path: table.P(run.AttrOutcome), Value: body},
+				disp,
 				{Path: table.P(run.AttrEnded), Value: now.UnixMilli()},
 				{Path: table.P(table.TTLAttr), Value: now.Add(run.Keep).Unix()},
 			},

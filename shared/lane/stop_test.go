@@ -284,7 +284,7 @@ func TestC7_InterruptEndsWhatItOvertakes(t *testing.T) {
 			t.Fatal(err)
 		}
 		m := w.Meta()
-		if m.Cutoff != 2 || m.CutWhy != "interrupt" || !m.Marked() {
+		if m.Cutoff != 2 || m.CutWhy != run.StopSuperseded || !m.Marked() {
 			t.Fatalf("session %+v", m)
 		}
 		if p, _ := m.Lowest(); p.Run != "r3" {
@@ -292,7 +292,7 @@ func TestC7_InterruptEndsWhatItOvertakes(t *testing.T) {
 		}
 		w.End(h, run.Aborted)
 		w.Settle()
-		wantAborted(t, w, "r2", "interrupt")
+		wantAborted(t, w, "r2", run.StopSuperseded)
 		if h = w.Start(); h.Meta().Active != "r3" {
 			t.Fatalf("started %s", h.Meta().Active)
 		}

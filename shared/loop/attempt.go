@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -65,7 +66,11 @@ type attempt struct {
 	doing  []*call         // calls of the step that is being done
 	ending []stream.Event  // results of calls that the end closed
 	back   int64           // messages in the mailbox that the terminal moves back
-	ended  atomic.Bool     // the terminal is committed
+	beside sync.WaitGroup  // what goes on beside the turn
+	fresh  bool            // the run begins with this attempt
+	// returned is the messages that the terminal moves back, as they are then.
+	returned []run.Status
+	ended    atomic.Bool // the terminal is committed
 	// endedAt is when that commit was begun. It is written before ended is set.
 	endedAt time.Time
 	subs    atomic.Int64 // the subscriptions that the stream knows of, as META counts them
@@ -106,6 +111,7 @@ func (a *attempt) work(ctx context.Context) error {
 	wctx, stop := a.watch()
 	defer stop()
 	err := a.turn(wctx)
+	a.beside.Wait()
 	return a.end(ctx, wctx, err)
 }
 
@@ -148,7 +154,7 @@ func (a *attempt) prepare(ctx context.Context) error {
 func (a *attempt) turn(ctx context.Context) error {
 	m := a.h.Meta()
 	if m.Marked() {
-		return &stopError{why: stopReason(m)}
+		return stopped(m)
 	}
 	if m.Stalled > a.r.Claims.Times.Stalls {
 		return errStalled
@@ -159,6 +165,7 @@ func (a *attempt) turn(ctx context.Context) error {
 	if err := a.merge(ctx, m); err != nil {
 		return err
 	}
+	a.tellQueue(ctx)
 	for {
 		if err := a.ready(ctx); err != nil {
 			return err
@@ -229,7 +236,7 @@ func (a *attempt) collect(ctx context.Context) error {
 		a.moved = false
 	}
 	if m.Marked() {
-		return &stopError{why: stopReason(m)}
+		return stopped(m)
 	}
 	_, err := a.deliver(ctx, m)
 	return err

@@ -43,7 +43,7 @@ func (a *attempt) end(ctx, wctx context.Context, err error) error {
 	case errors.Is(err, claim.ErrLapsed), errors.Is(err, errShutdown), errors.Is(err, errNoTime), errors.Is(err, errCut):
 		return a.checkpoint(last, err, time.Time{})
 	case errors.As(err, &stop):
-		return a.over(last, a.finishStopped(last, stop.why))
+		return a.over(last, a.finishStopped(last, stop))
 	case errors.Is(err, errRunTimeout):
 		return a.over(last, a.finishTimeout(last))
 	case storeError(err), errors.Is(err, claim.ErrReleased):
@@ -97,7 +97,7 @@ func (a *attempt) checkpoint(ctx context.Context, why error, until time.Time) er
 	var refused *claim.RefusedError
 	switch {
 	case errors.As(err, &refused): // a run that is to stop does not sleep
-		return a.over(ctx, a.finishStopped(ctx, stopReason(refused.Meta)))
+		return a.over(ctx, a.finishStopped(ctx, stopped(refused.Meta)))
 	case errors.Is(err, claim.ErrStale):
 		a.out.Stop()
 		return nil

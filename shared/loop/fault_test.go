@@ -155,7 +155,9 @@ func (s *story) numbers(crashed bool) {
 	s.t.Helper()
 	seen := map[string]string{}
 	last := map[string]float64{}
-	for _, f := range s.c.all(func(f map[string]any) bool { return f["type"] == "event" && str(f, "payload.runId") != "" }) {
+	for _, f := range s.c.all(func(f map[string]any) bool {
+		return f["type"] == "event" && str(f, "payload.runId") != "" && f["event"] != "run.disposition"
+	}) {
 		p, _ := f["payload"].(map[string]any)
 		seq, _ := p["seq"].(float64)
 		id := str(f, "payload.runId")

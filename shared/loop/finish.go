@@ -44,7 +44,7 @@ func (a *attempt) finishOK(ctx context.Context, ans answer) (bool, error) {
 			a.takeOff(row.ID)
 			a.chk = before
 			if refused != nil {
-				err = &stopError{stopReason(refused.Meta)}
+				err = stopped(refused.Meta)
 			}
 			return false, err
 		}
@@ -102,8 +102,12 @@ func (a *attempt) used() map[meter.Name]float64 {
 }
 
 // finishStopped ends the run as aborted: what was shown is kept, once, and says so.
-func (a *attempt) finishStopped(ctx context.Context, why string) error {
+func (a *attempt) finishStopped(ctx context.Context, stop *stopError) error {
+	why := stop.why
 	a.keepPartial(why)
+	if why == run.StopSuperseded {
+		a.superseded(ctx, stop.by)
+	}
 	o := a.outcome(run.Aborted, why)
 	if why == run.StopStuck {
 		o.Payloads = []run.Payload{{Text: textStuck, IsError: true, Notice: true}}

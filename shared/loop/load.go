@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"laneway/shared/lane"
 	"laneway/shared/model"
 	"laneway/shared/model/retry"
 	"laneway/shared/reply"
@@ -146,9 +147,13 @@ func (a *attempt) open(ctx context.Context) error {
 		return err
 	}
 	a.st.StartedAt, a.st.SessionID = m.ActiveAt, a.sid
-	if a.st.NextEvent == 0 { // no attempt has logged it yet
+	if a.st.NextEvent != 0 {
+		a.st.Disposition = run.Disposition{Kind: lane.IsStarted}
+	} else { // no attempt has logged it yet
 		// Published before its row is in the log: the claim's own write said that the
 		// run began, and when (META.actAt).
+		a.fresh = true
+		a.begins()
 		a.first = a.out.Prepare(lifecycleStart(a.st.StartedAt))
 		a.first.Publish()
 	}

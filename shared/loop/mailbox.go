@@ -55,6 +55,11 @@ func (a *attempt) deliverSome(ctx context.Context, mail []lane.Mail) error {
 	waiting, rows, before := len(a.unsaved), len(a.rows), len(a.chk.Took)
 	c := change{}
 	var took []run.Status
+	became := run.Disposition{Kind: lane.IsSteered, RunID: a.st.RunID, Step: a.chk.Step}
+	disp, err := lane.SetDisposition(became)
+	if err != nil {
+		return err
+	}
 	for _, msg := range mail {
 		st, err := run.Load(ctx, a.r.Store, run.Ref{Tenant: a.ref.Tenant, Run: msg.Run})
 		if err != nil {
@@ -75,6 +80,7 @@ func (a *attempt) deliverSome(ctx context.Context, mail []lane.Mail) error {
 					{Path: table.P(run.AttrInto), Value: a.st.Ref.Run},
 					{Path: table.P(run.AttrUserSeq), Value: a.unsaved[len(a.unsaved)-1].Seq},
 					{Path: table.P(run.AttrSessionID), Value: a.sid},
+					disp,
 				},
 			})
 	}
@@ -91,7 +97,7 @@ func (a *attempt) deliverSome(ctx context.Context, mail []lane.Mail) error {
 		return err
 	}
 	a.endMessage()
-	a.tell(took, run.Disposition{Kind: "steered", RunID: a.st.RunID, Step: a.chk.Step})
+	a.tell(took, became)
 	return nil
 }
 
@@ -102,12 +108,19 @@ func (a *attempt) moveBack(ctx context.Context, c *change) error {
 	if err != nil {
 		return err
 	}
-	a.back = int64(len(mail))
-	for _, msg := range mail {
+	a.back, a.returned = int64(len(mail)), nil
+	for i, msg := range mail {
 		st, err := run.Load(ctx, a.r.Store, run.Ref{Tenant: a.ref.Tenant, Run: msg.Run})
 		if err != nil {
 			return err
 		}
+		// Nothing waits while a mailbox holds a message but what came after it was full.
+		st.Disposition = run.Disposition{Kind: lane.IsQueued, Position: i + 1, Reason: "run-ended"}
+		disp, err := lane.SetDisposition(st.Disposition)
+		if err != nil {
+			return err
+		}
+		a.returned = append(a.returned, st)
 		c.tx.Set = append(c.tx.Set, table.SetOp{
 			Path: table.P(session.AttrPending, session.PendingMember(msg.Seq)), Value: session.PendingValue(st.Lane, msg.Run),
 		})
@@ -115,7 +128,7 @@ func (a *attempt) moveBack(ctx context.Context, c *change) error {
 			table.Op{Kind: table.Delete, Key: a.ref.MailKey(msg.Seq), If: table.Exists()},
 			table.Op{
 				Kind: table.Update, Key: st.StatusKey(), If: table.Equal(table.P(run.AttrState), string(run.Steered)),
-				Set:    []table.SetOp{{Path: table.P(run.AttrState), Value: string(run.Pending)}},
+				Set:    []table.SetOp{{Path: table.P(run.AttrState), Value: string(run.Pending)}, disp},
 				Remove: []table.Path{table.P(run.AttrInto)},
 			})
 	}

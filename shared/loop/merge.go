@@ -9,7 +9,6 @@ import (
 	"laneway/shared/claim"
 	"laneway/shared/lane"
 	"laneway/shared/model"
-	"laneway/shared/protocol"
 	"laneway/shared/run"
 	"laneway/shared/session"
 	"laneway/shared/table"
@@ -38,7 +37,7 @@ func (a *attempt) merge(ctx context.Context, m session.Meta) error {
 			return err
 		}
 		if m.Marked() {
-			return &stopError{stopReason(m)}
+			return stopped(m)
 		}
 	}
 }
@@ -73,6 +72,11 @@ func (a *attempt) take(ctx context.Context, taken []session.Pending) error {
 	var conds []table.Cond
 	var runs []string
 	var statuses []run.Status
+	became := run.Disposition{Kind: lane.IsCollected, RunID: a.st.RunID}
+	disp, err := lane.SetDisposition(became)
+	if err != nil {
+		return err
+	}
 	for _, p := range taken {
 		st, err := run.Load(ctx, a.r.Store, run.Ref{Tenant: a.ref.Tenant, Run: p.Run})
 		if err != nil {
@@ -92,6 +96,7 @@ func (a *attempt) take(ctx context.Context, taken []session.Pending) error {
 				{Path: table.P(run.AttrState), Value: string(run.Delivered)},
 				{Path: table.P(run.AttrInto), Value: a.st.Ref.Run},
 				{Path: table.P(run.AttrSessionID), Value: a.sid},
+				disp,
 			},
 		})
 	}
@@ -104,7 +109,7 @@ func (a *attempt) take(ctx context.Context, taken []session.Pending) error {
 		a.chk.Took = a.chk.Took[:before]
 		return err
 	}
-	a.tell(statuses, run.Disposition{Kind: "collected", RunID: a.st.RunID})
+	a.tell(statuses, became)
 	return nil
 }
 
@@ -133,19 +138,4 @@ func combined(texts []string) string {
 		fmt.Fprintf(&b, "\n\n---\nQueued #%d\n%s", i+1, t)
 	}
 	return b.String()
-}
-
-// tell sends the senders of messages that this run took what became of them.
-func (a *attempt) tell(taken []run.Status, d run.Disposition) {
-	for _, st := range taken {
-		if st.Origin == nil {
-			continue
-		}
-		b, err := protocol.AppendEvent(nil, protocol.EventDisposition, protocol.DispositionEvent{
-			RunID: st.RunID, SessionKey: a.ref.Key, Disposition: *d.Wire(),
-		})
-		if err == nil {
-			a.out.Reply(*st.Origin, b)
-		}
-	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"laneway/shared/claim"
+	"laneway/shared/lane"
 	"laneway/shared/notify"
 	"laneway/shared/run"
 	"laneway/shared/session"
@@ -63,6 +64,10 @@ func (a *attempt) tryTerminal(ctx context.Context, o *run.Outcome) (err error) {
 	if err != nil {
 		return err
 	}
+	disp, err := lane.SetDisposition(a.st.Disposition)
+	if err != nil {
+		return err
+	}
 	a.st.EndedAt, a.st.Outcome, a.st.State = now.UnixMilli(), o, run.Ended
 	batch := a.out.Prepare(append(slices.Clip(a.ending), notify.EndEvents(&a.st, a.shownText(o))...)...)
 	defer func() {
@@ -105,6 +110,7 @@ func (a *attempt) tryTerminal(ctx context.Context, o *run.Outcome) (err error) {
 		{Path: table.P(run.AttrOutcome), Value: body},
 		{Path: table.P(run.AttrEnded), Value: a.st.EndedAt},
 		{Path: table.P(run.AttrTermEvent), Value: a.st.TermEvent},
+		disp,
 		// The answer is in the record and its holder tells it: nobody else before this.
 		{Path: table.P(run.AttrOriginLease), Value: now.Add(a.r.Claims.Times.Answer).UnixMilli()},
 		{Path: table.P(table.TTLAttr), Value: now.Add(run.Keep).Unix()},
@@ -117,6 +123,7 @@ func (a *attempt) tryTerminal(ctx context.Context, o *run.Outcome) (err error) {
 	}
 	a.endedAt = now
 	a.ended.Store(true)
+	a.tellEnd()
 	batch.Publish()
 	if a.r.Measure != nil {
 		a.r.Measure(a.st)

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"laneway/shared/run"
 	"laneway/shared/session"
 )
 
@@ -21,7 +22,7 @@ var (
 )
 
 // stopError is an abort: somebody asked for it, by mark or cutoff.
-type stopError struct{ why string }
+type stopError struct{ why, by string }
 
 func (e *stopError) Error() string { return "stopped: " + e.why }
 
@@ -29,6 +30,15 @@ func (e *stopError) Error() string { return "stopped: " + e.why }
 type sleepError struct{ until time.Time }
 
 func (e *sleepError) Error() string { return "asleep until " + e.until.Format(time.RFC3339) }
+
+// stopped is the end that a session asks of its active run.
+func stopped(m session.Meta) *stopError {
+	e := &stopError{why: stopReason(m)}
+	if e.why == run.StopSuperseded && m.Cancel != m.Active {
+		e.by = m.CutBy
+	}
+	return e
+}
 
 func stopReason(m session.Meta) string {
 	why := m.CutWhy
@@ -66,7 +76,7 @@ func (a *attempt) watch() (context.Context, func()) {
 	refresh := make(chan struct{}, 1)
 	a.h.OnChange(func(m session.Meta) {
 		if m.Marked() {
-			cancel(&stopError{stopReason(m)})
+			cancel(stopped(m))
 		}
 		if m.SubRev != a.subs.Load() {
 			select {

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"laneway/shared/lane"
 	"laneway/shared/protocol"
 	"laneway/shared/push"
 	"laneway/shared/run"
@@ -117,9 +118,9 @@ func share(st *run.Status, into run.Status) {
 	if st.StartedAt == 0 {
 		st.StartedAt = into.StartedAt
 	}
-	kind := "collected"
-	if st.Disposition.Kind == "steered" {
-		kind = "steered"
+	kind := lane.IsCollected
+	if k := st.Disposition.Kind; k == lane.IsSteered || k == lane.IsSummarised {
+		kind = k
 	}
 	st.Disposition = run.Disposition{Kind: kind, RunID: into.RunID, Step: st.Disposition.Step}
 }
@@ -165,6 +166,14 @@ func (s *Service) firstEvents(ctx context.Context, st run.Status, info stream.In
 	out, err := s.Stream.Open(ctx, info, max(st.NextEvent, 1))
 	if err != nil {
 		return err
+	}
+	if k := st.Disposition.Kind; k == lane.IsDropped || k == lane.IsSuperseded {
+		frame, err := st.AppendDisposition(nil)
+		if err != nil {
+			s.Log.Error("receipt not encoded", "run", st.Ref.Run, "err", err)
+		} else {
+			out.Tell(st.Origin, frame)
+		}
 	}
 	batch := out.Prepare(EndEvents(&st, "")...)
 	batch.Expire(s.Clock.Now().Add(run.Keep))

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"time"
 
+	"laneway/shared/lane"
 	"laneway/shared/protocol"
 	"laneway/shared/push"
 	"laneway/shared/run"
+	"laneway/shared/session"
 )
 
 // Inline is the longest wait that is answered by its own request instead of by a
@@ -29,7 +31,7 @@ func (s *Service) Wait(ctx context.Context, ref run.Ref, runID string, w run.Wai
 			return frame, err
 		}
 		if queuedChat(st) {
-			return protocol.AppendResult(nil, w.RequestID, protocol.WaitQueued(runID))
+			return s.queued(ctx, st, w.RequestID, runID)
 		}
 		left := deadline.Sub(s.Clock.Now())
 		if left <= 0 {
@@ -147,6 +149,19 @@ func queuedChat(st run.Status) bool {
 	return st.Method == "chat.send" && st.State == run.Pending && st.Disposition.Kind != "started"
 }
 
+// queued is the answer about a chat turn that waits: where in the queue it is by now.
+func (s *Service) queued(ctx context.Context, st run.Status, requestID, runID string) ([]byte, error) {
+	a := protocol.WaitQueued(runID)
+	a.Disposition = st.Disposition.Wire()
+	m, err := session.LoadMeta(ctx, s.Store, session.Ref{Tenant: st.Tenant, Key: st.SessionKey})
+	if err != nil {
+		s.Log.Warn("queue not read for a wait", "run", st.Ref.Run, "err", err)
+	} else {
+		a.Disposition = lane.Now(st, m).Wire()
+	}
+	return protocol.AppendResult(nil, requestID, a)
+}
+
 // next is how long until a waiter is to be looked at: at its deadline, or earlier for
 // a tick that keeps its connection open.
 func (s *Service) next(deadline int64) time.Duration {
@@ -219,7 +234,7 @@ func (s *Service) due(ctx context.Context, ref run.Ref, runID string, row *run.W
 	case row.Deadline == 0 || s.Clock.Now().UnixMilli() < row.Deadline:
 		return nil, nil
 	case queuedChat(st):
-		return protocol.AppendResult(nil, row.RequestID, protocol.WaitQueued(runID))
+		return s.queued(ctx, st, row.RequestID, runID)
 	}
 	return protocol.AppendResult(nil, row.RequestID, protocol.WaitExpired(runID))
 }

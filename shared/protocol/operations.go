@@ -65,6 +65,8 @@ type ExplainedWait struct {
 	Mode       string `json:"mode,omitempty"` // queue mode; steer: waits for the active run's next step
 	AcceptedAt int64  `json:"acceptedAt"`
 	WaitingMs  int64  `json:"waitingMs"`
+	// Disposition is what has become of the message by now.
+	Disposition *Disposition `json:"disposition,omitempty"`
 }
 
 // ExplainedBound is a limit in force.

@@ -126,6 +126,7 @@ func (g *Gateway) afterAccept(ctx context.Context, r *Request, acc lane.Accepted
 	if st.Outcome != nil {
 		return g.replyFinal(r, st)
 	}
+	st.Disposition = g.disposition(ctx, st)
 	g.replyAccepted(r, st)
 	if o := st.Origin; o != nil && o.ConnectionID == r.Conn.ID && o.RequestID == r.ID {
 		return nil // the very same request: it waits already

@@ -370,7 +370,7 @@ func TestWait_AQueuedChatTurnIsPending(t *testing.T) {
 	c.ok("chat.send", obj{"sessionKey": "s", "message": "the one before", "idempotencyKey": "j"}, nil)
 	c.ok("chat.send", obj{"sessionKey": "s", "message": "m", "idempotencyKey": "k", "queueMode": "followup"}, nil)
 	f := c.call("agent.wait", obj{"runId": "k", "timeoutMs": 60_000})
-	if want := `{"runId":"k","status":"pending","timeoutPhase":"queue","providerStarted":false}`; string(f.Payload) != want {
+	if want := `{"runId":"k","status":"pending","timeoutPhase":"queue","providerStarted":false,"disposition":{"kind":"queued","position":2}}`; string(f.Payload) != want {
 		t.Errorf("%s, want %s", f.Payload, want)
 	}
 }

@@ -73,6 +73,7 @@ func (g *Gateway) send(ctx context.Context, r *Request, p *protocol.ChatSendPara
 		},
 	}
 	acc, err := g.Lanes.Accept(ctx, call)
+	g.Notify.Receipts(ctx, ref.Tenant, ref.Key, acc.Changed)
 	return g.afterSend(ctx, r, acc, err)
 }
 
@@ -128,18 +129,28 @@ func (g *Gateway) afterSend(ctx context.Context, r *Request, acc lane.Accepted, 
 		}
 	}
 	if st.Outcome == nil {
-		return r.Reply(protocol.ChatSent{RunID: st.RunID, Status: protocol.StatusInFlight, Disposition: st.Disposition.Wire()})
+		return r.Reply(protocol.ChatSent{RunID: st.RunID, Status: protocol.StatusInFlight, Disposition: g.disposition(ctx, st).Wire()})
 	}
 	switch st.Outcome.Kind {
 	case run.Aborted, run.Timeout:
 		f := protocol.FinalAborted(st.RunID, st.Outcome.StopReason, st.Outcome.TimeoutPhase, st.Outcome.ProviderStarted, nil)
-		f.EndedAt = st.EndedAt
+		f.EndedAt, f.Disposition = st.EndedAt, st.Disposition.Wire()
 		return r.Reply(f)
 	case run.OK:
-		return r.Reply(protocol.ChatSent{RunID: st.RunID, Status: protocol.StatusOK})
+		return r.Reply(protocol.ChatSent{RunID: st.RunID, Status: protocol.StatusOK, Disposition: st.Disposition.Wire()})
 	case run.Failed:
 	}
 	return protocol.Unavailable(st.Outcome.Error)
+}
+
+// disposition is what has become of a message by now. Where that cannot be read it is
+// what its record says.
+func (g *Gateway) disposition(ctx context.Context, st run.Status) run.Disposition {
+	m, err := session.LoadMeta(ctx, g.Store, session.Ref{Tenant: st.Tenant, Key: st.SessionKey})
+	if err != nil {
+		return st.Disposition
+	}
+	return lane.Now(st, m)
 }
 
 // chatAbort stops one run, or everything that the session has accepted.

@@ -22,7 +22,7 @@ const methodConnect = "connect"
 
 // events lists the events that are sent.
 var events = []string{
-	protocol.EventChallenge, protocol.EventTick, protocol.EventAgent, protocol.EventChat, protocol.EventShutdown, protocol.EventSessionsChanged,
+	protocol.EventChallenge, protocol.EventTick, protocol.EventAgent, protocol.EventChat, protocol.EventShutdown, protocol.EventSessionsChanged, protocol.EventDisposition,
 	protocol.EventSessionState, protocol.EventSessionLongRunning, protocol.EventSessionStalled, protocol.EventSessionStuck,
 	protocol.EventRecoveryRequested, protocol.EventRecoveryCompleted,
 }

@@ -67,6 +67,11 @@ func brokenWhile(b *atomic.Bool) option { return func(o *options) { o.broken = b
 // stored puts something between the services and the store.
 func stored(f func(table.Store) table.Store) option { return func(o *options) { o.store = f } }
 
+// over keeps everything in a store that the test has made.
+func over(s table.Store) option {
+	return stored(func(table.Store) table.Store { return s })
+}
+
 // queued puts something between the services and the lanes.
 func queued(f func(queue.Sender) queue.Sender) option { return func(o *options) { o.queue = f } }
 

@@ -34,6 +34,10 @@ type Input struct {
 	Thinking     string          `json:"thinking,omitempty"`
 	Provider     string          `json:"provider,omitempty"`
 	Model        string          `json:"model,omitempty"`
+	Fallbacks    []string        `json:"fallbacks,omitzero"`  // instead of the configured ones; nil: not said; empty: none
+	Verbose      string          `json:"verbose,omitempty"`   // of this message: on, full, off
+	Reasoning    string          `json:"reasoning,omitempty"` // of this message: on, off, stream
+	Fast         string          `json:"fast,omitempty"`      // of this message: on, off, auto
 	TimeoutMs    int64           `json:"timeoutMs,omitempty"` // of the run; -1: none; 0: the default
 	Cwd          string          `json:"cwd,omitempty"`
 	Label        string          `json:"label,omitempty"`
@@ -118,6 +122,9 @@ const (
 // StopStuck is the stop reason of a run that was ended from outside because it made
 // no progress.
 const StopStuck = "stuck_recovery"
+
+// StopSuperseded is the stop reason of a run that a newer message took the place of.
+const StopSuperseded = "superseded"
 
 // Payload is a piece of the reply.
 type Payload struct {

@@ -22,6 +22,9 @@ func (s *Status) Snapshot() protocol.Wait {
 		w.TerminalReply = protocol.NewReply(o.Text)
 	case Aborted:
 		w.Status, w.Error, w.LivenessState = protocol.StatusError, "aborted", ""
+		if o.StopReason == StopSuperseded {
+			w.Error = "agent run superseded by a newer session writer"
+		}
 		if o.TimeoutPhase != "" {
 			w.TimeoutPhase, w.ProviderStarted = o.TimeoutPhase, &o.ProviderStarted
 		}
@@ -31,9 +34,7 @@ func (s *Status) Snapshot() protocol.Wait {
 	default:
 		w.Status, w.Error, w.LivenessState, w.StopReason = protocol.StatusError, o.Error, protocol.LivenessBlocked, o.ErrorKind
 	}
-	if s.Disposition.Kind != "" && s.Disposition.Kind != "started" {
-		w.Disposition = s.Disposition.Wire()
-	}
+	w.Disposition = s.Disposition.Wire()
 	return w
 }
 
@@ -51,6 +52,17 @@ func (d Disposition) Wire() *protocol.Disposition {
 		return nil
 	}
 	return &protocol.Disposition{Kind: d.Kind, Position: d.Position, RunID: d.RunID, Step: d.Step, Reason: d.Reason}
+}
+
+// AppendDisposition appends the event that says what became of the run's message.
+func (s *Status) AppendDisposition(dst []byte) ([]byte, error) {
+	d := s.Disposition.Wire()
+	if d == nil {
+		return dst, nil
+	}
+	return protocol.AppendEvent(dst, protocol.EventDisposition, protocol.DispositionEvent{
+		RunID: s.RunID, SessionKey: s.SessionKey, Disposition: *d,
+	})
 }
 
 // AppendFinal appends the second reply of agent for a run that has ended, under a
@@ -87,6 +99,15 @@ func (s *Status) final(text string, cut bool) protocol.Final {
 			r.Payloads = append(r.Payloads, protocol.Payload{Text: p.Text, MediaURL: p.MediaURL, IsError: p.IsError, IsStatusNotice: p.Notice})
 		}
 	}
+	f := s.finalOf(r)
+	if s.Disposition.Kind != "started" { // what every other final says anyway
+		f.Disposition = s.Disposition.Wire()
+	}
+	return f
+}
+
+func (s *Status) finalOf(r protocol.Result) protocol.Final {
+	o := s.Outcome
 	switch o.Kind {
 	case OK:
 		return protocol.FinalOK(s.RunID, r)

@@ -143,8 +143,11 @@ func TestSnapshot_SaysWhatBecameOfTheMessage(t *testing.T) {
 	t.Parallel()
 	st := ended(run.Outcome{Kind: run.OK})
 	st.Disposition = run.Disposition{Kind: "started"}
-	if st.Snapshot().Disposition != nil {
-		t.Error("what is usual needs no word")
+	if d := st.Snapshot().Disposition; d == nil || d.Kind != "started" {
+		t.Errorf("%+v", d)
+	}
+	if st.Final().Disposition != nil {
+		t.Error("what every reply of agent would say needs no word")
 	}
 	st.Disposition = run.Disposition{Kind: "steered", RunID: "other", Step: 3}
 	if d := st.Snapshot().Disposition; d == nil || d.Kind != "steered" || d.RunID != "other" || d.Step != 3 {

@@ -44,6 +44,7 @@ const (
 	AttrCancelWhy = "canWhy" // its stop reason
 	AttrCutoff    = "cut"    // runs accepted up to here are stopped
 	AttrCutWhy    = "cutWhy"
+	AttrCutBy     = "cutBy" // short id of the run that came with an interrupt
 	AttrStops     = "stops" // map: connection, or connection and run -> µs of the last stop frame (K1)
 	AttrSubRev    = "sub"   // grows when someone subscribes while a run is active
 	AttrUpdated   = "upd"   // ms of the last terminal or accept
@@ -104,7 +105,7 @@ type Meta struct {
 	MailSeq, MailN    int64
 	Cancel, CancelWhy string
 	Cutoff            int64
-	CutWhy            string
+	CutWhy, CutBy     string
 	Stops             map[string]int64
 	SubRev            int64
 	Updated, Created  int64
@@ -128,6 +129,7 @@ func DecodeMeta(ref Ref, it *table.Item) Meta {
 	m.Attempt, m.Stalled, m.Progress = a.Int(AttrAttempt), a.Int(AttrStalled), ParseProgress(a.Str(AttrProgress))
 	m.Seq, m.MailSeq, m.MailN = a.Int(AttrSeq), a.Int(AttrMailSeq), a.Int(AttrMailN)
 	m.Cancel, m.CancelWhy, m.Cutoff, m.CutWhy = a.Str(AttrCancel), a.Str(AttrCancelWhy), a.Int(AttrCutoff), a.Str(AttrCutWhy)
+	m.CutBy = a.Str(AttrCutBy)
 	m.SubRev, m.Updated, m.Created = a.Int(AttrSubRev), a.Int(AttrUpdated), a.Int(AttrCreated)
 	m.LastRun, m.LastEnd, m.TokensIn, m.TokensOut = a.Str(AttrLastRun), a.Str(AttrLastEnd), a.Int(AttrTokensIn), a.Int(AttrTokensOut)
 	m.Busy = a.Str(AttrActivePK) != ""
@@ -196,6 +198,20 @@ func (m *Meta) Cut() []Pending {
 		}
 	}
 	return out
+}
+
+// Position is the place of a pending run in the queue, from 1; 0: it is not in it.
+func (m *Meta) Position(short string) int {
+	n := 0
+	for _, p := range m.Pending {
+		if p.Seq <= m.Cutoff {
+			continue
+		}
+		if n++; p.Run == short {
+			return n
+		}
+	}
+	return 0
 }
 
 // Lowest is the pending run to start next: the lowest accept sequence above the

@@ -14,6 +14,7 @@ const (
 	event                  // anything else that must arrive
 	info                   // may be dropped when too many wait
 	reply                  // a res frame of one connection
+	notice                 // an event that is no event of the run: not numbered, not logged
 )
 
 // entry is a numbered event on its way. It is shared by the queues of all
@@ -35,6 +36,7 @@ type entry struct {
 	frame []byte // the encoded frame, once made; reply: as it came
 
 	only   string // reply: its connection
+	not    string // notice: a connection that gets it otherwise
 	waiter *run.Waiter
 
 	// Frames of the two forms as last encoded: connections that are equally far get

@@ -49,7 +49,7 @@ func (s *Stream) frame(r *recipient, e *entry) ([]byte, progress) {
 		return s.endFrame(r, e)
 	case event, info:
 		return e.fixed(s.frames), progress{entry: e, last: true}
-	case reply:
+	case reply, notice:
 		return e.frame, progress{entry: e, last: true}
 	}
 	return nil, progress{}

@@ -82,7 +82,7 @@ func (r *recipient) wants(e *entry) bool {
 		return false
 	case e.only != "":
 		return e.only == r.id
-	case r.form == formNone, e.tools() && !r.toolEvents:
+	case r.form == formNone, e.not != "" && e.not == r.id, e.tools() && !r.toolEvents:
 		return false
 	}
 	return e.kind != thinkDelta || r.form == formAgent

@@ -201,6 +201,25 @@ func (s *Stream) Reply(to run.Waiter, frame []byte) {
 	s.enqueue(e)
 }
 
+// Tell sends a frame that is no event of the run to everybody who gets the run's
+// events, and to the connection of to, if that is given, whether it does or not.
+func (s *Stream) Tell(to *run.Waiter, frame []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return
+	}
+	e := &entry{kind: notice, frame: frame}
+	if to != nil {
+		e.not = to.ConnectionID
+		if s.resolved {
+			s.addressee(to)
+		}
+		s.enqueue(&entry{kind: reply, frame: frame, only: to.ConnectionID, waiter: to})
+	}
+	s.enqueue(e)
+}
+
 // NextSeq is the next free number.
 func (s *Stream) NextSeq() int64 {
 	s.mu.Lock()
