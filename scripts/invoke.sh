@@ -13,15 +13,7 @@ if [[ ! -f $event ]]; then
   exit 2
 fi
 
-version=v0.0.0-20261030222936-bef5c4ba774d
-emulator=$PWD/.cache/bin/aws-lambda-rie-$version
-if [[ ! -x $emulator ]]; then
-  mkdir -p "${emulator%/*}"
-  temporary=$(mktemp -d "${emulator%/*}/build.XXXXXX")
-  GOFLAGS= GOBIN=$temporary go install "github.com/aws/aws-lambda-runtime-interface-emulator/cmd/aws-lambda-rie@$version"
-  mv "$temporary"/* "$emulator"
-  rmdir "$temporary"
-fi
+. scripts/rie.sh
 arch=$(go env GOARCH)
 scripts/build.sh functions "$arch" "$function" >&2
 exec scripts/endpoint.sh run go run ./scripts/invoke -emulator "$emulator" -bootstrap "dist/$arch/$function/bootstrap" "$event"

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// scenario is a population on some stacks.
+type scenario struct {
+	users  int
+	stacks int
+	name   string
+	limits Limits
+}
+
+// turned is a stack whose knobs and quotas have been turned.
+func turned(lane, account int, connects, requests float64) Limits {
+	l := deployed()
+	l.Lane, l.Account, l.Connects, l.Requests = lane, account, connects, requests
+	return l
+}
+
+// scenarios are the populations of docs/scale.md, each as it is deployed and as it is
+// turned there.
+func scenarios() []scenario {
+	return []scenario{
+		{1_000, 1, "as deployed", deployed()},
+		{100_000, 1, "as deployed", deployed()},
+		{100_000, 1, "turned: lane 500, connect.rate 200", turned(500, quotaConcurrency, 200, quotaRequests)},
+		{10_000_000, 1, "as deployed", deployed()},
+		{10_000_000, 40, "40 stacks, each an account: lane 1000, connect.rate 400, concurrency 2000", turned(1000, 2000, 400, quotaRequests)},
+	}
+}
+
+// Windows of a simulation, in seconds.
+const (
+	warmUp = 180
+	window = 300
+)
+
+// pattern is how messages come.
+type pattern struct {
+	name  string
+	burst float64
+}
+
+func patterns() []pattern { return []pattern{{"day curve", 0}, {"burst", burstShare}} }
+
+// unlimited is a stack that nothing holds back.
+func unlimited() Limits { return Limits{} }
+
+// turnOf is the work of a turn.
+func turnOf() Work { return Work{Accept: acceptSeconds, Run: runSeconds, Posts: posts} }
+
+// userMonth is the money for a user's month, without tokens, on so many users a stack.
+func userMonth(users int) float64 {
+	messages := messagesADay * daysAMonth
+	turns := messages * ((1-toolShare)*costPlain + toolShare*costTools) / 1000
+	connected := messages / messagesAVisit * minutesAVisit * minutePrice
+	return turns + connected + costIdle/float64(users)
+}
+
+// report simulates and gives the tables.
+func report(all []scenario, seed uint64, progress func(string)) string {
+	var waits, firsts strings.Builder
+	waits.WriteString("| users | stacks | messages | peak /s | wait p50 | wait p99 | p99 for a runner alone | left waiting | runners needed | used | refused | USD a user and month |\n" +
+		"|---:|---|---|---:|---:|---:|---:|---:|---:|---:|---|---:|\n")
+	var asked [][]quota
+	var head []string
+	for _, s := range all {
+		for _, p := range patterns() {
+			progress(fmt.Sprintf("%s users, %s, %s", thousands(s.users), s.name, p.name))
+			t := Traffic{Users: s.users / s.stacks, Window: window, Before: warmUp, Burst: p.burst}
+			free := simulate(unlimited(), turnOf(), t, seed)
+			got := simulate(s.limits, turnOf(), t, seed)
+			fmt.Fprintf(&waits, "| %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %.4f |\n",
+				thousands(s.users), s.name, p.name, figure(free.Arrivals.peak*float64(s.stacks)),
+				wait(got.Waits, got.Waiting, 0.5), wait(got.Waits, got.Waiting, 0.99), wait(got.Own, got.Waiting, 0.99), thousands(got.Waiting*s.stacks),
+				thousands(free.Runner*s.stacks), thousands(got.Runner*s.stacks), refused(got), userMonth(s.users/s.stacks))
+			if s.stacks == 1 && s.limits == deployed() {
+				head = append(head, fmt.Sprintf("%s, %s", thousands(s.users), p.name))
+				asked = append(asked, wanted(s.users, free, s.limits))
+			}
+		}
+	}
+	firsts.WriteString(matrix(head, asked))
+	return "What holds a message up:\n\n" + waits.String() +
+		"\nWhat a population on one stack, as deployed, asks for at its peak, in parts of the limit; over 100 % it breaks, and what stands highest in a column breaks first:\n\n" + firsts.String() +
+		fmt.Sprintf("\nSeed %d; %d s at the busiest hour, after %d s of the same.\n", seed, window, warmUp)
+}
+
+// matrix is the quotas against the populations, in the order of the largest of them; what
+// breaks first is bold.
+func matrix(head []string, asked [][]quota) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "| limit | | %s |\n|---|---:|%s\n", strings.Join(head, " | "), strings.Repeat("---:|", len(head)))
+	for _, q := range asked[len(asked)-1] {
+		fmt.Fprintf(&b, "| %s | %s |", q.name, thousands(int(q.limit)))
+		for _, all := range asked {
+			mine := all[slices.IndexFunc(all, func(x quota) bool { return x.name == q.name })]
+			cell := percent(mine.share())
+			if mine.name == all[0].name {
+				cell = "**" + cell + "**"
+			}
+			b.WriteString(" " + cell + " |")
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+// wait is a quantile of the time from wake-up to runner. Those that had none by the end
+// count with what they have waited, which is the least that it can be.
+func wait(waits []float64, waiting int, q float64) string {
+	n := len(waits) + waiting
+	if n == 0 {
+		return "–"
+	}
+	sorted := slices.Sorted(slices.Values(waits))
+	at := int(q * float64(n-1))
+	if at >= len(sorted) {
+		// Nobody who came in the window and waits has been there for longer than it.
+		return "> " + seconds(slices.Max(append(sorted, window)))
+	}
+	return seconds(sorted[at])
+}
+
+func seconds(s float64) string {
+	switch {
+	case s < 0.0005:
+		return "0"
+	case s < 1:
+		return fmt.Sprintf("%.0f ms", 1000*s)
+	case s < 120:
+		return fmt.Sprintf("%.1f s", s)
+	}
+	return fmt.Sprintf("%.0f min", s/60)
+}
+
+// refused says who was told to try again.
+func refused(r Result) string {
+	var parts []string
+	for _, p := range []struct {
+		name string
+		n    int
+	}{{"connects", r.RefusedConnects}, {"frames", r.RefusedRequests}, {"invocations", r.RefusedInvocations}} {
+		if p.n > 0 {
+			parts = append(parts, fmt.Sprintf("%s %s", thousands(p.n), p.name))
+		}
+	}
+	if len(parts) == 0 {
+		return "–"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// figure is a number with as many digits as it is worth.
+func figure(v float64) string {
+	if v < 10 {
+		return fmt.Sprintf("%.1f", v)
+	}
+	return thousands(int(v + 0.5))
+}
+
+func percent(share float64) string {
+	if share < 0.01 {
+		return "under 1 %"
+	}
+	return thousands(int(100*share+0.5)) + " %"
+}
+
+// thousands writes 1234567 as 1,234,567.
+func thousands(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
