@@ -21,7 +21,7 @@ func (s *Sim) choose() func() {
 		return do
 	}
 	now := s.now()
-	var can []choice
+	var can, overtaken []choice
 	s.mu.Lock()
 	calls := slices.Clone(s.parked)
 	slices.SortFunc(calls, func(a, b *call) int {
@@ -29,7 +29,12 @@ func (s *Sim) choose() func() {
 	})
 	for _, c := range calls {
 		if !c.p.frozen {
-			can = append(can, choice{12, c.p, func() { s.letOrFail(c) }})
+			next := choice{12, c.p, func() { s.letOrFail(c) }}
+			if c.kind != "" && c.kind == s.late {
+				overtaken = append(overtaken, next)
+			} else {
+				can = append(can, next)
+			}
 		}
 	}
 	later := time.Duration(-1)
@@ -52,6 +57,9 @@ func (s *Sim) choose() func() {
 	s.mu.Unlock()
 	can = append(can, s.deliveries(now, soonest)...)
 	can = append(can, s.requests(now, soonest)...)
+	if len(can) == 0 || len(overtaken) > 0 && s.chance(100) {
+		can = append(can, overtaken...)
+	}
 	quiet := len(can) == 0
 	can = append(can, s.mishaps(now, soonest)...)
 	if later >= 0 && (quiet || !s.p.Eager && !s.calm && s.chance(60)) {

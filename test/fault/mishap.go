@@ -66,7 +66,7 @@ func (s *Sim) letAndKill(c *call) {
 // rarity is one in how many times a point is chosen: those that come seldom more often.
 func (s *Sim) rarity(p point) int {
 	switch p {
-	case midStream, inRenewal, beforeCommit, afterCommit:
+	case midStream, inRenewal:
 		return 24
 	case beforeAccept, afterAccept, afterSend, afterClaim, beforeLedger, afterLedger, afterToolEffect, beforeAck:
 		return 10

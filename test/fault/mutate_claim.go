@@ -16,7 +16,7 @@ func claimMutations() []Mutation {
 	return []Mutation{
 		{
 			Name: "claim-without-membership", Rule: "C1", Text: "taking does not check that the run waits, or is active",
-			Profiles: []string{"calm-stop", "stop", "freeze"}, Seen: 36,
+			Profiles: []string{"calm-stop", "stop", "freeze"}, Seen: 82,
 			Store: on([]kind{kClaim}, without(session.AttrPending, session.AttrActive)),
 		},
 		{
@@ -31,22 +31,22 @@ func claimMutations() []Mutation {
 		},
 		{
 			Name: "claim-without-cutoff", Rule: "C1", Text: "taking does not check that the run was not stopped",
-			Profiles: []string{"calm-stop", "stop", "all"}, Seen: 85,
+			Profiles: []string{"calm-stop", "stop", "all"}, Seen: 12,
 			Store: on([]kind{kClaim}, without(session.AttrCutoff)),
 		},
 		{
 			Name: "commit-without-fence", Rule: "C2", Text: "a commit checks neither token nor owner, nor what its holder wrote before",
-			Profiles: []string{"freeze", "tools"}, Seen: 5,
+			Profiles: []string{"freeze", "tools"}, Seen: 14,
 			Store: on(held, without(session.AttrToken, session.AttrOwner, session.AttrWrite)),
 		},
 		{
 			Name: "commit-without-owner", Rule: "C2", Text: "a commit checks the token alone: a write that is sent again is done again",
-			Profiles: []string{"store", "stop"}, Seen: 796,
+			Profiles: []string{"store", "stop"}, Seen: 441,
 			Store: on(held, without(session.AttrOwner, session.AttrWrite)),
 		},
 		{
 			Name: "trust-without-end", Rule: "C3", Text: "a holder goes on however long ago it last renewed",
-			Profiles: []string{"freeze", "tools"}, Seen: 419,
+			Profiles: []string{"freeze", "tools"}, Seen: 701,
 			Times: func(t *claim.Times) { t.Trust = time.Hour },
 		},
 		{

@@ -41,8 +41,8 @@ func laneMutations() []Mutation {
 		},
 		{
 			Name: "stop-mark-only-read", Rule: "K1", Text: "a stop of the same connection is looked for before the transaction, not in it",
-			Profiles: []string{"calm-stop", "stop"}, Seen: 85,
-			Store: on(accepts, without(session.AttrStops)),
+			Profiles: []string{"late-accept", "calm-stop", "stop"},
+			Store:    on(accepts, without(session.AttrStops)),
 		},
 		{
 			Name: "no-watchdog", Rule: "A2", Text: "nobody looks for work that nobody does",
@@ -57,7 +57,7 @@ func laneMutations() []Mutation {
 		},
 		{
 			Name: "starts-not-the-lowest", Rule: "O1", Text: "of several runs that wait, not the first is started",
-			Profiles: []string{"calm", "queue"}, Seen: 1,
+			Profiles: []string{"calm", "queue"},
 			Store: seenBy(runner, func(a table.Attrs) {
 				if waiting(a) < 2 || a.Str(session.AttrActive) != "" {
 					return
@@ -79,13 +79,13 @@ func laneMutations() []Mutation {
 		},
 		{
 			Name: "cancel-without-condition", Rule: "C7", Text: "a cancel mark is put whatever is active",
-			Profiles: []string{"calm-stop", "stop", "steer"}, Seen: 405,
-			Store: on([]kind{kCancel}, without(session.AttrActive)),
+			Profiles: []string{"late-cancel", "calm-stop", "stop", "steer"},
+			Store:    on([]kind{kCancel}, without(session.AttrActive)),
 		},
 		{
 			Name: "waiting-run-ended-without-condition", Rule: "C7", Text: "a run that waited is ended although it has begun",
-			Profiles: []string{"calm-stop", "stop"}, Seen: 38,
-			Store: on([]kind{kEndQueued}, without(session.AttrPending, run.AttrState)),
+			Profiles: []string{"late-end", "calm-stop", "stop"},
+			Store:    on([]kind{kEndQueued}, without(session.AttrPending, run.AttrState)),
 		},
 		{
 			Name: "waiting-run-ended-unsettled-not", Rule: "C7", Text: "a run that is ended before it began is told to nobody",
@@ -94,7 +94,7 @@ func laneMutations() []Mutation {
 		},
 		{
 			Name: "steer-without-condition", Rule: "L3", Text: "a message goes into the mailbox whatever is active",
-			Profiles: []string{"steer", "calm-stop"},
+			Profiles: []string{"late-steer", "steer", "calm-stop"},
 			Store: on([]kind{kSteer}, func(o *table.Op) {
 				if isMeta(o) {
 					o.If = strip(o.If, []string{session.AttrActive, session.AttrPendingN, session.AttrCancel, session.AttrCutoff, session.AttrSeq})
@@ -103,7 +103,7 @@ func laneMutations() []Mutation {
 		},
 		{
 			Name: "steer-into-a-marked-run", Rule: "L3", Text: "a message goes into a run that is to end",
-			Profiles: []string{"calm-stop", "steer", "stop"}, Seen: 176,
+			Profiles: []string{"steer", "calm-stop", "stop"}, Seen: 30,
 			Store: both(on([]kind{kSteer}, without(session.AttrCancel, session.AttrCutoff)),
 				seenBy(gateway, hides(session.AttrCancel, session.AttrCutoff))),
 		},
@@ -114,7 +114,7 @@ func laneMutations() []Mutation {
 		},
 		{
 			Name: "sleep-without-condition", Rule: "R1", Text: "a run goes to sleep although it is to stop",
-			Profiles: []string{"calm-sleep", "calm-stop"}, Seen: 83,
+			Profiles: []string{"calm-sleep", "calm-stop"}, Seen: 713,
 			Store: edited(func(k kind, ops []table.Op) []table.Op {
 				for i := range ops {
 					if o := &ops[i]; k == kRelease && isMeta(o) && sets(o, session.AttrWake) {
@@ -137,8 +137,8 @@ func laneMutations() []Mutation {
 		},
 		{
 			Name: "command-does-not-look-again", Rule: "C4", Text: "whoever releases a claim sends nobody to the work that is left",
-			Profiles: []string{"calm"}, Seen: 1318,
-			Queue: resend("released", func(_ lane.Wakeup, m *letter) { m.drop = true }),
+			Profiles: []string{"late-release", "calm"},
+			Queue:    resend("released", func(_ lane.Wakeup, m *letter) { m.drop = true }),
 		},
 	}
 }

@@ -29,7 +29,7 @@ func turnMutations() []Mutation {
 		},
 		{
 			Name: "started-read-as-planned", Rule: "L2", Text: "a call that somebody began is begun again",
-			Profiles: []string{"tools", "crash"}, Seen: 1,
+			Profiles: []string{"tools", "crash"}, Seen: 8,
 			Store: func(_ *proc, t table.Store) table.Store { return &forgetful{t} },
 		},
 		{
@@ -46,7 +46,7 @@ func turnMutations() []Mutation {
 		},
 		{
 			Name: "ok-without-looking-into-the-mailbox", Rule: "L3", Text: "a run ends ok although a message came in",
-			Profiles: []string{"steer", "calm"},
+			Profiles: []string{"steer", "calm"}, Seen: 3,
 			Store: edited(func(k kind, ops []table.Op) []table.Op {
 				if k == kTerminal && outcomeOf(ops) == run.OK {
 					ops[0].If = strip(ops[0].If, []string{session.AttrMailN})
@@ -56,12 +56,12 @@ func turnMutations() []Mutation {
 		},
 		{
 			Name: "steers-left-behind", Rule: "L3", Text: "a run that ends otherwise than ok leaves its mailbox as it is",
-			Profiles: []string{"steer", "stop"}, Seen: 1,
+			Profiles: []string{"steer", "stop"}, Seen: 7,
 			Store: edited(leaveMail),
 		},
 		{
 			Name: "steers-under-a-new-sequence", Rule: "L3", Text: "messages that go back to wait go behind the others",
-			Profiles: []string{"steer", "stop"}, Seen: 1,
+			Profiles: []string{"steer", "stop"}, Seen: 7,
 			Store: edited(func(k kind, ops []table.Op) []table.Op {
 				if k != kTerminal {
 					return ops
@@ -76,7 +76,7 @@ func turnMutations() []Mutation {
 		},
 		{
 			Name: "others-do-not-settle", Rule: "L5", Text: "only the holder of a terminal tells the end",
-			Profiles: []string{"crash", "stop"}, Seen: 2,
+			Profiles: []string{"crash", "stop"}, Seen: 5,
 			Store: func(p *proc, t table.Store) table.Store {
 				if p.slot.role != runner {
 					return t
@@ -140,7 +140,7 @@ func endMutations() []Mutation {
 		},
 		{
 			Name: "unsettled-is-one-flag", Rule: "L5", Text: "whoever settled one run takes all off",
-			Profiles: []string{"calm-stop", "stop", "all"}, Seen: 5,
+			Profiles: []string{"calm-stop", "stop", "all"}, Seen: 15,
 			Store: on([]kind{kSettled}, func(o *table.Op) {
 				if len(o.TakeFrom) > 0 {
 					o.TakeFrom = nil
@@ -150,7 +150,7 @@ func endMutations() []Mutation {
 		},
 		{
 			Name: "active-key-removed-on-old-reading", Rule: "L5", Text: "a session leaves the active index for what was read before",
-			Profiles: []string{"calm", "calm-stop", "stop", "all"}, Seen: 111,
+			Profiles: []string{"calm", "calm-stop", "stop", "all"}, Seen: 43,
 			Store: on([]kind{kSettled}, without(session.AttrSeq, session.AttrSettles)),
 		},
 		{
@@ -160,12 +160,12 @@ func endMutations() []Mutation {
 		},
 		{
 			Name: "held-wakes-at-once", Rule: "L5", Text: "for a run whose end another one is telling a wake-up is sent at once",
-			Profiles: []string{"calm", "queue", "crash"}, Seen: 1318,
+			Profiles: []string{"queue", "calm", "crash"}, Seen: 5,
 			Queue: func(p *proc, q mailPort) mailPort { return &hasty{q, p} },
 		},
 		{
 			Name: "answer-not-written", Rule: "W2", Text: "a waiter is taken without writing the answer into its row",
-			Profiles: []string{"waits", "posts"}, Seen: 35,
+			Profiles: []string{"waits", "posts"}, Seen: 116,
 			Store: on([]kind{kTake}, func(o *table.Op) {
 				unset(o, "ans")
 				o.If = strip(o.If, []string{"ans"})
@@ -173,14 +173,14 @@ func endMutations() []Mutation {
 		},
 		{
 			Name: "answer-without-taking", Rule: "W2", Text: "a waiter is answered by whoever comes",
-			Profiles: []string{"calm", "waits"}, Seen: 1318,
+			Profiles: []string{"waits", "calm"}, Seen: 12,
 			Store: on([]kind{kTake}, func(o *table.Op) {
 				o.If = strip(o.If, []string{"ans", "lease", "told", exists})
 			}),
 		},
 		{
 			Name: "record-read-before-the-row", Rule: "W2", Text: "a waiter looks whether the run has ended before it is registered",
-			Profiles: []string{"calm", "waits"}, Seen: 1318,
+			Profiles: []string{"waits", "calm"}, Seen: 223,
 			Store: readFirst,
 		},
 		{

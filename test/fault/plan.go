@@ -46,6 +46,9 @@ func (s *Sim) plan() {
 		}
 		return s.rng.IntN(most + 1)
 	}
+	if len(p.Late) > 0 {
+		s.late = pick(s, p.Late)
+	}
 	s.budget = budget{n(p.Kills), n(p.Freezes), n(p.Stores), n(p.Queues), n(p.Posts)}
 	for i := range 2 {
 		c := &conn{s: s, id: fmt.Sprintf("conn%d", i+1)}
@@ -121,6 +124,8 @@ func (s *Sim) message(i int) *op {
 	o := newMessage(fmt.Sprintf("r%d", i+1), key, pick(s, s.p.Modes), pick(s, s.p.Plans))
 	s.add(o)
 	switch {
+	case i > 0 && s.late != "" && s.chance(2):
+		o.when = s.late
 	case i > 0 && s.chance(3):
 		o.at = s.ops[s.rng.IntN(len(s.ops))].at
 	case i > 0 && s.chance(4):

@@ -20,6 +20,10 @@ type Profile struct {
 	Stops int      // chat.abort calls, of a run or a session
 	// StopAt are the writes at which stops come, half of them; nil: any.
 	StopAt []kind
+	// Late are kinds of writes of which a seed chooses one: nearly always everything else
+	// that can happen comes before it, and half the messages come while it waits.
+	Late []kind
+	Slow []kind
 	// Others are commands that take the claim, repeats of a key, conflicts.
 	Commands, Repeats, Conflicts int
 
@@ -69,23 +73,49 @@ var profiles = []Profile{
 	{Name: "lanes", Sessions: 2, Runners: 2, Messages: 6, Modes: []string{"agent", "cron", "cron", "followup"}, Plans: []string{"", "U", "R", "E"}, Stops: 1, Kills: 2, Queues: 4, Visibility: seldom, Spread: 6 * time.Second},
 	{Name: "short", Sessions: 1, Runners: 3, Messages: 3, Modes: []string{"agent", "steer", "followup"}, Plans: []string{"U", "UUU", "BU", "LS", "SU", "SB", "EU", "S"}, Waits: 1, Stops: 1, Kills: 2, Invocation: 12 * time.Second, Visibility: soon, Spread: 10 * time.Second},
 	{Name: "sleep", Sessions: 1, Runners: 2, Messages: 3, Modes: []string{"agent", "followup", "steer", "interrupt"}, Plans: []string{"Z", "UZ", "U"}, Stops: 2, Waits: 1, Kills: 2, Queues: 3, Visibility: seldom, Spread: 20 * time.Second},
+	late("late", kAccept, kSteer, kClaim, kTerminal, kRelease, kSettled, kEndQueued, kCancel, kCutoff, kWaiter, kTake, kOrigin),
 	{Name: "calm-sleep", Sessions: 1, Runners: 2, Messages: 2, Modes: []string{"agent", "agent", "interrupt"}, Plans: []string{"Z", "UZ"}, Stops: 5, StopAt: []kind{kRelease}, Eager: true, Visibility: soon, Spread: 6 * time.Second},
 	{Name: "poison", Sessions: 1, Runners: 2, Messages: 3, Modes: []string{"agent", "followup"}, Plans: []string{"K", "UK", "U", ""}, Waits: 1, Visibility: soon, Spread: 5 * time.Second},
 	{Name: "all", Sessions: 2, Runners: 4, Messages: 7, Modes: modesAll, Plans: append([]string{"Z", "K"}, plansAll...), Waits: 3, Stops: 2, Commands: 1, Repeats: 2, Conflicts: 1, Kills: 3, Freezes: 2, Stores: 6, Queues: 4, Posts: 4, Visibility: seldom, Skew: time.Second, Spread: 15 * time.Second},
 }
 
+// aimed are profiles for what shows seldom elsewhere; no seed chooses them.
+var aimed = []Profile{
+	lateWith("late-release", Profile{Messages: 3, Plans: []string{""}, Commands: 3}, kRelease),
+	lateWith("late-cancel", Profile{Messages: 3, Plans: []string{"", "U"}, Stops: 4}, kCancel),
+	lateWith("late-steer", Profile{Messages: 4, Plans: []string{"", "U"}, Modes: []string{"agent", "steer", "steer", "interrupt"}, Stops: 3}, kSteer),
+	lateWith("late-accept", Profile{Messages: 4, Plans: []string{"", "S"}, Stops: 4}, kAccept),
+	lateWith("late-end", Profile{Messages: 5, Plans: []string{"", "U"}, Stops: 5}, kEndQueued),
+}
+
+// late is a profile without faults in which writes of a kind are overtaken.
+func late(name string, kinds ...kind) Profile {
+	return lateWith(name, Profile{Messages: 6, Plans: []string{"", "U", "S", "B"}, Waits: 4, Stops: 4, Commands: 3}, kinds...)
+}
+
+func lateWith(name string, p Profile, kinds ...kind) Profile {
+	p.Name, p.Late, p.Eager = name, kinds, true
+	p.Sessions, p.Runners, p.Visibility, p.Spread = 1, 3, soon, 6*time.Second
+	if p.Modes == nil {
+		p.Modes = modesAll
+	}
+	return p
+}
+
 // ProfileNames lists the profiles.
 func ProfileNames() []string {
 	var out []string
-	for _, p := range profiles {
+	for _, p := range slices.Concat(profiles, aimed) {
 		out = append(out, p.Name)
 	}
 	return out
 }
 
 func profileOf(c Config) Profile {
-	if i := slices.IndexFunc(profiles, func(p Profile) bool { return p.Name == c.Profile }); i >= 0 {
-		return profiles[i]
+	for _, p := range slices.Concat(profiles, aimed) {
+		if p.Name == c.Profile {
+			return p
+		}
 	}
 	return profiles[c.Seed%uint64(len(profiles))]
 }

@@ -90,6 +90,7 @@ type Sim struct {
 	store   *ground
 	ghost   *ghost
 	budget  budget
+	late    kind // of writes that are overtaken
 	calm    bool // nothing goes wrong any more
 	sticky  *proc
 	sweepAt time.Duration

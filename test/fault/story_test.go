@@ -147,8 +147,13 @@ func TestQueueModes_EveryMessageHasOneOutcome(t *testing.T) {
 					if got := st.ends("r1"); got != want {
 						t.Errorf("seed %d: r1 ended %s, want %s", seed, got, want)
 					}
-					if got := st.ends("r3"); got != run.OK {
-						t.Errorf("seed %d: r3 ended %s", seed, got)
+					// Who lost its gateway comes again, behind the other, and interrupts it.
+					last := "r3"
+					if a, b := st.ghost.runs["r2"], st.ghost.runs["r3"]; a != nil && b != nil && a.seq > b.seq {
+						last = "r2"
+					}
+					if got := st.ends(last); got != run.OK {
+						t.Errorf("seed %d: %s ended %s", seed, last, got)
 					}
 					if len(r.Ends) == 0 || sum(r.Ends) != 3 {
 						t.Errorf("seed %d: %v", seed, r.Ends)
