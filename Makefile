@@ -115,6 +115,14 @@ infra-test: ## the template's tests (the first build of its module takes a minut
 bench: ## the figures of docs/performance.md, beside the stock gateway (STOCK=no: alone)
 	scripts/bench.sh $(BENCH)
 
+.PHONY: bench-cloud
+bench-cloud: ## what a turn asks of AWS, cold starts, costs (BENCH="-into FILE -costs FILE")
+	scripts/bench-cloud.sh $(BENCH)
+
+.PHONY: scale
+scale: ## what one stack carries: the simulation of docs/scale.md, with its tables
+	go run ./test/load/sim -into docs/scale.md
+
 .PHONY: invoke
 invoke: ## a sample event to a function: FUNCTION=gateway EVENT=events/gateway-message.json
 	scripts/invoke.sh "$(FUNCTION)" "$(EVENT)"
