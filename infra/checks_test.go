@@ -92,6 +92,21 @@ func TestAlarmsCoverWhatSomebodyMustLookAt(t *testing.T) {
 	})
 }
 
+// Each alarm costs money every month: an operator may have fewer, and then has those
+// that say that work is not done.
+func TestAlarmsCanBeFewer(t *testing.T) {
+	t.Parallel()
+	few := synth(t, "laneway.alarms", "few")
+	for _, name := range []string{"main-age", "lanes-dead", "stuck-sessions", "integration-errors", "watchdog-errors"} {
+		few.named(t, "AWS::CloudWatch::Alarm", "AlarmName", "laneway-"+name)
+	}
+	for set, want := range map[string]int{"all": 15, "few": 5, "none": 0} {
+		if n := len(synth(t, "laneway.alarms", set).of("AWS::CloudWatch::Alarm")); n != want {
+			t.Errorf("%s: %d alarms, want %d", set, n, want)
+		}
+	}
+}
+
 // A policy of one's own replaces the one that lets CloudWatch in.
 func TestAlarmsReachTheTopicAndTheMail(t *testing.T) {
 	t.Parallel()

@@ -35,6 +35,16 @@ const (
 	X8664 Architecture = "x86_64"
 )
 
+// AlarmSet is how many alarms a stack has.
+type AlarmSet string
+
+// All of them; those that say that work is not done, whatever the reason; none.
+const (
+	AllAlarms AlarmSet = "all"
+	FewAlarms AlarmSet = "few"
+	NoAlarms  AlarmSet = "none"
+)
+
 // Size is what a function is given.
 type Size struct {
 	MemoryMB       int // 128 to 10240
@@ -57,6 +67,7 @@ type Config struct {
 	UploadDays   int                // how long an upload that nobody named is kept
 	ConnectRate  int                // new connections a second; the burst is twice that
 	AlarmMail    string             // empty: alarms reach the topic only
+	Alarms       AlarmSet           // which alarms there are: each costs money
 	Retain       bool               // keep the data when the stack goes, and guard it against deletion
 	Emulator     bool               // deploy with the caller's own keys, to an endpoint that stands in for AWS
 	TwoWay       bool               // replies go out as route responses; false for an endpoint that knows no such resource
@@ -95,7 +106,7 @@ func defaults() Config {
 			Scheduler: {MemoryMB: 256, TimeoutSeconds: 30},
 			Watchdog:  {MemoryMB: 256, TimeoutSeconds: 60},
 		},
-		LogDays: 30, UploadDays: 7, ConnectRate: 50, Retain: true, TwoWay: true, LogLevel: "info", Assets: "dist",
+		LogDays: 30, UploadDays: 7, ConnectRate: 50, Retain: true, Alarms: AllAlarms, TwoWay: true, LogLevel: "info", Assets: "dist",
 	}
 	for _, d := range queue.Definitions() {
 		c.Lanes[d.Lane] = d.Concurrency
@@ -147,6 +158,7 @@ func (c *Config) keys() map[string]func(string) error {
 		"upload.days":  number(&c.UploadDays, 1, 365),
 		"connect.rate": number(&c.ConnectRate, 1, 10000),
 		"alarm.mail":   optional(address(&c.AlarmMail)),
+		"alarms":       choice(func(v string) { c.Alarms = AlarmSet(v) }, string(AllAlarms), string(FewAlarms), string(NoAlarms)),
 		"removal":      choice(func(v string) { c.Retain = v == "retain" }, "retain", "destroy"),
 		"emulator":     choice(func(v string) { c.Emulator = v == "true" }, "true", "false"),
 		"two.way":      choice(func(v string) { c.TwoWay = v == "true" }, "true", "false"),

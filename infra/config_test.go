@@ -60,14 +60,14 @@ func TestValuesOfTheCommandLineAndOfTheFileAreRead(t *testing.T) {
 	c, err := ParseConfig(map[string]any{
 		"laneway.name": "second", "laneway.region": "eu-central-1", "laneway.architecture": "x86_64",
 		"laneway.lane.main": "32", "laneway.lane.cron": float64(4), "laneway.runner.timeout": 300, "laneway.runner.memory": "1024",
-		"laneway.emulator": "true", "laneway.two.way": false, "laneway.removal": "destroy",
+		"laneway.emulator": "true", "laneway.two.way": false, "laneway.removal": "destroy", "laneway.alarms": "few",
 		"laneway.alarm.mail": "ops@example.com", "laneway.model": "bedrock/us.anthropic.claude-x-v1:0",
 		"aws:cdk:enable-path-metadata": true,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Name != "second" || c.Region != "eu-central-1" || c.Architecture != X8664 || !c.Emulator || c.TwoWay || c.Retain {
+	if c.Name != "second" || c.Region != "eu-central-1" || c.Architecture != X8664 || !c.Emulator || c.TwoWay || c.Retain || c.Alarms != FewAlarms {
 		t.Errorf("got %+v", c)
 	}
 	if c.Lanes[queue.Main] != 32 || c.Lanes[queue.Cron] != 4 {
@@ -99,6 +99,7 @@ func TestWrongValuesAreNamed(t *testing.T) {
 		{"laneway.runner.memory", "1.5"},
 		{"laneway.runner.memory", 1.5},
 		{"laneway.log.days", 31},
+		{"laneway.alarms", "some"},
 		{"laneway.alarm.mail", "nobody"},
 		{"laneway.alarm.mail", "Somebody <ops@example.com>"},
 		{"laneway.removal", "snapshot"},

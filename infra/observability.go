@@ -1,6 +1,8 @@
 package main
 
 import (
+	"slices"
+
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatch"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatchactions"
@@ -47,7 +49,9 @@ func NewObservability(scope constructs.Construct, parts *Parts, runner, watchdog
 		Scheduler: parts.Schedule.Scheduler, Watchdog: watchdog,
 	}
 	for _, a := range o.alarms(parts, functions) {
-		o.add(a)
+		if o.wanted(a) {
+			o.add(a)
+		}
 	}
 	o.newDashboard(parts, functions)
 	return o
@@ -70,6 +74,22 @@ func (o Observability) newTopic() awssns.Topic {
 		t.AddSubscription(awssnssubscriptions.NewEmailSubscription(jsii.String(o.config.AlarmMail), nil))
 	}
 	return t
+}
+
+// fewAlarms say that work is not done, whatever the reason. The others say why, or say
+// it earlier. The watchdog's errors are among them because it finds what the rest of
+// them do not.
+var fewAlarms = []string{"main-age", "lanes-dead", "stuck-sessions", "integration-errors", "watchdog-errors"}
+
+func (o Observability) wanted(a alarm) bool {
+	switch o.config.Alarms {
+	case NoAlarms:
+		return false
+	case FewAlarms:
+		return slices.Contains(fewAlarms, a.name)
+	case AllAlarms:
+	}
+	return true
 }
 
 // alarm is an alarm as data.
