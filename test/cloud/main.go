@@ -46,7 +46,7 @@ import (
 
 // How often things are measured.
 const (
-	coldTries  = 5
+	coldTries  = 9
 	sessions   = 3 // plain turns are measured in each of them, but for its first
 	plainTurns = 4
 	toolTurns  = 2
