@@ -14,6 +14,7 @@ import (
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"go.uber.org/goleak"
 
+	"laneway/shared/queue/lineartest"
 	"laneway/shared/queue/queuetest"
 	"laneway/shared/queue/sqs"
 )
@@ -115,4 +116,15 @@ func fixture(t *testing.T, client *awssqs.Client, batch int, known []queuetest.D
 	return queuetest.Fixture{
 		Sender: sender, Timers: sender, Receive: poller.Run, Dead: dead, Visibility: visibility, Differences: known,
 	}
+}
+
+func TestLinearizable(t *testing.T) {
+	t.Parallel()
+	client, url := endpoint(t)
+	known := differences(t, url)
+	lineartest.Check(t, func(t *testing.T) lineartest.Queue {
+		t.Helper()
+		f := fixture(t, client, 1, known)
+		return lineartest.Queue{Sender: f.Sender, Receive: f.Receive}
+	})
 }
