@@ -45,6 +45,7 @@ func TestDeployed(t *testing.T) {
 	t.Run("clients", func(t *testing.T) { clients(t, s.gateway, s.model) })
 	t.Run("stock command line", func(t *testing.T) { stock(t, s.gateway, s.model) })
 	t.Run("reference client", func(t *testing.T) { reference(t, s.gateway, s.model) })
+	t.Run("samples of events", func(t *testing.T) { samples(t, s) })
 	t.Run("schedules", func(t *testing.T) { scheduled(t, s) })
 	t.Run("redeployed while a run is active", func(t *testing.T) { redeployed(t, s) })
 	var recovered func(*testing.T)
