@@ -43,7 +43,7 @@ const (
 	secondsAtOnce = 60.0 // EventBridge Scheduler fires within the minute
 
 	// Money. Measured: USD of 1,000 turns, without tokens (docs/cost.md).
-	costPlain, costTools = 0.0484, 0.253
+	costPlain, costTools = 0.0477, 0.252
 	// From the price list: USD of the connection of a user for a month, twenty minutes
 	// for each visit.
 	minutesAVisit = 20.0
