@@ -33,6 +33,7 @@ type unit struct {
 	Per string  `json:"per"`
 }
 
+// tokens has the members of model.Price.
 type tokens struct {
 	Input      float64 `json:"input"`
 	Output     float64 `json:"output"`
@@ -54,6 +55,8 @@ type Used struct {
 	Provider string
 	Model    string
 	Tokens   model.Usage
+	// Price that was configured for the model; nil: the list's.
+	Price *model.Price
 }
 
 // Money is what it cost.
@@ -84,7 +87,11 @@ func Of(u Used) Money {
 	}
 	m.USD = m.Cloud
 	if u.Tokens != (model.Usage{}) {
-		if t, ok := modelPrice(u.Provider, u.Model); ok {
+		t, ok := modelPrice(u.Provider, u.Model)
+		if u.Price != nil {
+			t, ok = tokens(*u.Price), true
+		}
+		if ok {
 			usd := (float64(u.Tokens.Input)*t.Input + float64(u.Tokens.Output)*t.Output +
 				float64(u.Tokens.CacheRead)*t.CacheRead + float64(u.Tokens.CacheWrite)*t.CacheWrite) / 1e6
 			m.Items["tokens"] = usd

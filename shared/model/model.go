@@ -14,6 +14,7 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+	"time"
 )
 
 // Role of a message.
@@ -78,9 +79,19 @@ type Request struct {
 	// ToolChoice names the tool that must be called; empty: the model chooses.
 	ToolChoice      string
 	MaxOutputTokens int    // 0: the provider's default
-	Thinking        string // off, minimal, low, medium, high; empty: default
-	SessionKey      string // a hint for provider-side caching, never content
+	Thinking        string // a level of package thinking that the model knows; empty: default
+	// Reasons says that the configuration calls the model one that takes levels: the
+	// adapter knows only the ids of those that everybody knows.
+	Reasons    bool
+	Fast       string // FastOn, FastOff; empty: the provider's default
+	SessionKey string // a hint for provider-side caching, never content
 }
+
+// What Request.Fast may be.
+const (
+	FastOn  = "on"
+	FastOff = "off"
+)
 
 // Part is one piece of a streamed answer; exactly one field is set.
 type Part struct {
@@ -138,10 +149,34 @@ type Selected struct {
 	Endpoint Endpoint
 	// ContextWindow in tokens; 0: unknown.
 	ContextWindow int
+	// MaxTokens of an answer; 0: the provider's default.
+	MaxTokens int
+	// Timeout of the provider's silence that was configured; 0: by its class.
+	Timeout time.Duration
+	Price   *Price // as it was configured; nil: not
+	// API is how it is spoken to, as a configuration calls it; empty: not told.
+	API string
+	// Reasons says that it was configured to take thinking levels, Plain that it was
+	// configured to take none; neither: known by its id, or not at all.
+	Reasons, Plain bool
 }
 
 // Info is a line of models.list.
 type Info struct {
 	ID, Name, Provider string
 	ContextWindow      int
+	MaxTokens          int
+	API                string
+	Alias              string
+	Reasons, Plain     bool // as in Selected
+	Images             bool // it was configured to see images
+	Price              *Price
+}
+
+// Price is in USD for a million tokens.
+type Price struct {
+	Input      float64 `json:"input"`
+	Output     float64 `json:"output"`
+	CacheRead  float64 `json:"cacheRead"`
+	CacheWrite float64 `json:"cacheWrite"`
 }

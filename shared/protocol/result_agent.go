@@ -70,6 +70,7 @@ type Payload struct {
 	MediaURLs      []string `json:"mediaUrls,omitempty"`
 	IsError        bool     `json:"isError,omitempty"`
 	IsStatusNotice bool     `json:"isStatusNotice,omitempty"`
+	IsReasoning    bool     `json:"isReasoning,omitempty"`
 }
 
 // Result is what a run brought. Meta stays small and does not repeat the reply.

@@ -29,7 +29,7 @@ func (g *Gateway) runsCost(ctx context.Context, r *Request) error {
 	u := cost.Used{Counts: c.Used, Tokens: c.Usage}
 	out := protocol.RunCost{RunID: st.RunID, SessionKey: st.SessionKey, Ended: st.Done(), Attempts: st.Attempt}
 	if o := st.Outcome; o != nil {
-		u.Provider, u.Model = o.Provider, o.Model
+		u.Provider, u.Model, u.Price = o.Provider, o.Model, o.TokenPrice
 		out.Provider, out.Model, out.DurationMs = o.Provider, o.Model, o.DurationMs
 	} else {
 		u.Counts = cost.Sum(c.Used, cost.Accept)

@@ -132,6 +132,8 @@ type Payload struct {
 	MediaURL *string `json:"mediaUrl"`
 	IsError  bool    `json:"isError,omitempty"`
 	Notice   bool    `json:"isStatusNotice,omitempty"` // said by the gateway, not by a model
+	// Reasoning says that it is what the model thought, not what it answered.
+	Reasoning bool `json:"isReasoning,omitempty"`
 }
 
 // Outcome is the one end of a run; Wire gives its forms on the wire.
@@ -154,6 +156,8 @@ type Outcome struct {
 	DurationMs      int64        `json:"durationMs,omitempty"`
 	// Used is what the run has used up to its end, by what it is billed by.
 	Used map[meter.Name]float64 `json:"used,omitempty"`
+	// TokenPrice is the model's as it was configured; nil: the list's.
+	TokenPrice *model.Price `json:"tokenPrice,omitempty"`
 }
 
 // Attributes of STATUS that other writers address one by one.
@@ -253,9 +257,14 @@ func Decode(ref Ref, it table.Item) (Status, error) {
 		f.set()
 	}
 	if s.Outcome != nil {
+		between := ""
 		for _, p := range s.Outcome.Payloads {
-			if !p.IsError {
-				s.Outcome.Text += p.Text
+			if p.IsError || p.Reasoning {
+				continue
+			}
+			s.Outcome.Text += between + p.Text
+			if between = ""; p.Notice {
+				between = "\n\n" // what the gateway says stands by itself
 			}
 		}
 	}

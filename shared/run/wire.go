@@ -96,7 +96,7 @@ func (s *Status) final(text string, cut bool) protocol.Final {
 		r.Payloads = []protocol.Payload{{Text: text}}
 	default:
 		for _, p := range o.Payloads {
-			r.Payloads = append(r.Payloads, protocol.Payload{Text: p.Text, MediaURL: p.MediaURL, IsError: p.IsError, IsStatusNotice: p.Notice})
+			r.Payloads = append(r.Payloads, protocol.Payload{Text: p.Text, MediaURL: p.MediaURL, IsError: p.IsError, IsStatusNotice: p.Notice, IsReasoning: p.Reasoning})
 		}
 	}
 	f := s.finalOf(r)
@@ -145,7 +145,7 @@ func (o *Outcome) Price() map[string]any {
 
 // Cost prices what the run has used.
 func (o *Outcome) Cost() cost.Money {
-	u := cost.Used{Counts: o.Used, Provider: o.Provider, Model: o.Model}
+	u := cost.Used{Counts: o.Used, Provider: o.Provider, Model: o.Model, Price: o.TokenPrice}
 	if o.Usage != nil {
 		u.Tokens = *o.Usage
 	}

@@ -4,14 +4,17 @@ package adapters
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 
 	"laneway/shared/model"
 	"laneway/shared/model/anthropic"
 	"laneway/shared/model/bedrock"
+	"laneway/shared/model/catalog"
 	"laneway/shared/model/choose"
 	"laneway/shared/model/openai"
+	"laneway/shared/model/route"
 	"laneway/shared/model/wire"
 )
 
@@ -36,11 +39,35 @@ func Makers(client *http.Client) choose.Makers {
 			return p, nil
 		},
 		Bedrock: func(ctx context.Context) (model.Provider, error) {
-			p, err := bedrock.FromEnvironment(ctx)
+			p, err := bedrock.FromEnvironment(ctx, bedrock.Settings{})
 			if err != nil {
 				return nil, fmt.Errorf("make the adapter: %w", err)
 			}
 			return p, nil
 		},
+	}
+}
+
+// Make makes the adapter of a configured provider, over one HTTP client for all; nil is
+// wire's.
+func Make(client *http.Client) func(context.Context, route.Spec) (model.Provider, error) {
+	if client == nil {
+		client = wire.Client()
+	}
+	return func(ctx context.Context, s route.Spec) (p model.Provider, err error) {
+		switch s.API {
+		case catalog.Anthropic:
+			p, err = anthropic.New(anthropic.Config{Name: s.Name, APIKey: s.Key, BaseURL: s.BaseURL, Header: s.Header, HTTPClient: client})
+		case catalog.OpenAI:
+			p, err = openai.New(openai.Config{Name: s.Name, APIKey: s.Key, BaseURL: s.BaseURL, Header: s.Header, HTTPClient: client})
+		case catalog.Bedrock:
+			p, err = bedrock.FromEnvironment(ctx, bedrock.Settings{Name: s.Name, Region: s.Region, Endpoint: s.BaseURL})
+		default:
+			err = errors.New("api is not one that is known here")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("make the adapter: %w", err)
+		}
+		return p, nil
 	}
 }

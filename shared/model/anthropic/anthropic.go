@@ -40,6 +40,10 @@ type Config struct {
 	// MaxTokens of an answer when the request says nothing: the API has no default.
 	// 0: 16384.
 	MaxTokens int
+	// Name is the provider id in errors; empty: anthropic.
+	Name string
+	// Header is sent with every request; nil: nothing more.
+	Header http.Header
 	// Now is for Retry-After headers that are dates; nil: time.Now.
 	Now func() time.Time
 }
@@ -47,6 +51,8 @@ type Config struct {
 // Provider is a model.Provider for the Messages API.
 type Provider struct {
 	client    sdk.Client
+	name      string
+	official  bool // Anthropic itself: service tiers are known there
 	maxTokens int
 	now       func() time.Time
 }
@@ -67,11 +73,14 @@ func New(cfg Config) (*Provider, error) {
 	if client == nil {
 		client = wire.Client()
 	}
-	p := &Provider{maxTokens: cmp.Or(cfg.MaxTokens, 16384), now: cfg.Now}
+	p := &Provider{
+		name: cmp.Or(cfg.Name, Name), official: base.Hostname() == "api.anthropic.com",
+		maxTokens: cmp.Or(cfg.MaxTokens, 16384), now: cfg.Now,
+	}
 	if p.now == nil {
 		p.now = time.Now
 	}
-	p.client = sdk.NewClient(
+	opts := []option.RequestOption{
 		// What is configured here must be all that counts.
 		option.WithoutEnvironmentDefaults(),
 		option.WithoutOpenTelemetry(),
@@ -79,7 +88,13 @@ func New(cfg Config) (*Provider, error) {
 		option.WithBaseURL(base.String()),
 		option.WithHTTPClient(client),
 		option.WithMaxRetries(0),
-	)
+	}
+	for name, values := range cfg.Header {
+		for _, v := range values {
+			opts = append(opts, option.WithHeader(name, v))
+		}
+	}
+	p.client = sdk.NewClient(opts...)
 	return p, nil
 }
 
@@ -117,7 +132,7 @@ func (p *Provider) Stream(ctx context.Context, r model.Request) iter.Seq2[model.
 
 // failure is what is known of every failure of a request.
 func (p *Provider) failure(r model.Request) model.Failure {
-	return model.Failure{Provider: Name, Model: r.Model, Now: p.now()}
+	return model.Failure{Provider: p.name, Model: r.Model, Now: p.now()}
 }
 
 // refused makes the error of a request that got no stream.

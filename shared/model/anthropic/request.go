@@ -24,6 +24,7 @@ type (
 		Thinking     *thinking     `json:"thinking,omitempty"`
 		OutputConfig *outputConfig `json:"output_config,omitempty"`
 		Metadata     *metadata     `json:"metadata,omitempty"`
+		ServiceTier  string        `json:"service_tier,omitempty"`
 	}
 	message struct {
 		Role    string  `json:"role"`
@@ -98,6 +99,9 @@ func (p *Provider) encode(r model.Request) ([]byte, error) {
 	} else if n := len(w.Tools); n > 0 {
 		w.Tools[n-1].Cache = here()
 	}
+	if p.official {
+		w.ServiceTier = tier(r.Fast)
+	}
 	if r.ToolChoice != "" {
 		w.ToolChoice = &toolChoice{"tool", r.ToolChoice} // which thinking excludes
 	} else {
@@ -123,10 +127,23 @@ func (w *request) think(level string) {
 	switch {
 	case t.Budget > 0:
 		w.Thinking = &thinking{Type: "enabled", Budget: t.Budget}
-	case t.Effort != "":
+	case t.Effort != "" || t.Adaptive:
 		w.Thinking = &thinking{Type: "adaptive", Display: "summarized"}
-		w.OutputConfig = &outputConfig{t.Effort}
+		if t.Effort != "" {
+			w.OutputConfig = &outputConfig{t.Effort}
+		}
 	}
+}
+
+// tier is Anthropic's word for how much a fast answer is worth.
+func tier(fast string) string {
+	switch fast {
+	case model.FastOn:
+		return "auto"
+	case model.FastOff:
+		return "standard_only"
+	}
+	return ""
 }
 
 // messages puts the conversation into the API's form: user and assistant take

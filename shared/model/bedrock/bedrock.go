@@ -7,6 +7,7 @@ package bedrock
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,6 +34,8 @@ const Name = "bedrock"
 type Config struct {
 	// AWS has region, credentials and, for tests, the endpoint. A region is required.
 	AWS aws.Config
+	// Name is the provider id in errors; empty: bedrock.
+	Name string
 	// HTTPClient; nil: wire.Client, one for this provider.
 	HTTPClient *http.Client
 	// Now is for Retry-After headers that are dates; nil: time.Now.
@@ -42,6 +45,7 @@ type Config struct {
 // Provider is a model.Provider for one region of Bedrock.
 type Provider struct {
 	client *bedrockruntime.Client
+	name   string
 	now    func() time.Time
 }
 
@@ -54,7 +58,7 @@ func New(cfg Config) (*Provider, error) {
 	if client == nil {
 		client = wire.Client()
 	}
-	p := &Provider{now: cfg.Now}
+	p := &Provider{name: cmp.Or(cfg.Name, Name), now: cfg.Now}
 	if p.now == nil {
 		p.now = time.Now
 	}
@@ -83,14 +87,27 @@ func (w whole) Do(r *http.Request) (*http.Response, error) {
 	return w.client.Do(r) //nolint:wrapcheck,gosec // the SDK looks for the client's own errors, and made the address
 }
 
+// Settings are what a configuration may say beside what the AWS SDK finds.
+type Settings struct {
+	Name     string // provider id in errors; empty: bedrock
+	Region   string // empty: that of the environment
+	Endpoint string // empty: the region's own
+}
+
 // FromEnvironment makes the provider from what the AWS SDK finds: variables,
 // profiles, the machine's role.
-func FromEnvironment(ctx context.Context) (*Provider, error) {
+func FromEnvironment(ctx context.Context, s Settings) (*Provider, error) {
 	cfg, err := config.LoadDefaultConfig(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("bedrock: load the AWS configuration: %w", err)
 	}
-	return New(Config{AWS: cfg})
+	if s.Region != "" {
+		cfg.Region = s.Region
+	}
+	if s.Endpoint != "" {
+		cfg.BaseEndpoint = aws.String(s.Endpoint)
+	}
+	return New(Config{AWS: cfg, Name: s.Name})
 }
 
 // Stream implements model.Provider.
@@ -139,7 +156,7 @@ func finish(events *bedrockruntime.ConverseStreamEventStream, cancel context.Can
 
 // failure is what is known of every failure of a request.
 func (p *Provider) failure(r model.Request) model.Failure {
-	return model.Failure{Provider: Name, Model: r.Model, Now: p.now()}
+	return model.Failure{Provider: p.name, Model: r.Model, Now: p.now()}
 }
 
 // refused makes the error of a request that got no stream.

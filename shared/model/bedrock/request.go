@@ -43,6 +43,10 @@ func input(r model.Request) (*bedrockruntime.ConverseStreamInput, error) {
 			in.AdditionalModelRequestFields = document.NewLazyDocument(map[string]any{
 				"thinking": map[string]any{"type": "enabled", "budget_tokens": t.Budget},
 			})
+		case t.Adaptive:
+			in.AdditionalModelRequestFields = document.NewLazyDocument(map[string]any{
+				"thinking": map[string]any{"type": "adaptive", "display": "summarized"},
+			})
 		case t.Effort != "":
 			in.AdditionalModelRequestFields = document.NewLazyDocument(map[string]any{
 				"thinking":      map[string]any{"type": "adaptive", "display": "summarized"},

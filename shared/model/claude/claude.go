@@ -11,14 +11,17 @@ import "strings"
 type Thinking struct {
 	// Budget of thinking tokens, for models up to 4.5.
 	Budget int
-	// Effort of later ones, which decide themselves: low, medium or high.
+	// Effort of later ones, which decide themselves: low, medium, high or max.
 	Effort string
+	// Adaptive leaves a later one to decide how much, without an effort.
+	Adaptive bool
 }
 
 // room is what an answer gets beside the budget of thinking.
 const room = 4096
 
-// Think gives what a level (off, minimal, low, medium, high) means for a model.
+// Think gives what a level (off, minimal, low, medium, high, xhigh, adaptive, max, ultra)
+// means for a model.
 // off and empty leave the model's own default: not every model takes the word off.
 func Think(id, level string) Thinking {
 	var budget int
@@ -32,6 +35,15 @@ func Think(id, level string) Thinking {
 		budget = 8192
 	case "high":
 		budget = 16384
+	case "xhigh":
+		budget, effort = 32768, "high"
+	case "max", "ultra":
+		budget, effort = 32768, "max"
+	case "adaptive":
+		if takesBudget(base(id)) {
+			return Thinking{Budget: 8192}
+		}
+		return Thinking{Adaptive: true}
 	default:
 		return Thinking{}
 	}
@@ -48,6 +60,9 @@ func (t Thinking) MaxTokens(asked int) int {
 	}
 	return max(asked, t.Budget+room)
 }
+
+// Budgeted says whether a model thinks within a number of tokens: those up to 4.5.
+func Budgeted(id string) bool { return takesBudget(base(id)) }
 
 // Is says whether an id is a Claude model's, with Bedrock's prefixes or without.
 func Is(id string) bool { return strings.HasPrefix(base(id), "claude-") }

@@ -46,6 +46,8 @@ type Config struct {
 	// StreamUsage asks for token counts with stream_options also where it is not
 	// known that the server takes that field.
 	StreamUsage bool
+	// Header is sent with every request; nil: nothing more.
+	Header http.Header
 	// NewID makes ids for tool calls that come without one; nil: random.
 	NewID id.Source
 	// Now is for Retry-After headers that are dates; nil: time.Now.
@@ -96,6 +98,11 @@ func New(cfg Config) (*Provider, error) {
 	}
 	if cfg.APIKey != "" {
 		opts = append(opts, option.WithAPIKey(cfg.APIKey))
+	}
+	for name, values := range cfg.Header {
+		for _, v := range values {
+			opts = append(opts, option.WithHeader(name, v))
+		}
 	}
 	// Not NewClient: that one reads the environment, and what is configured here
 	// must be all that counts.

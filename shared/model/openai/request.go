@@ -7,6 +7,7 @@ import (
 
 	"laneway/shared/id"
 	"laneway/shared/model"
+	"laneway/shared/model/thinking"
 )
 
 // encode writes the request as JSON. It is written by hand: a long conversation goes
@@ -31,10 +32,13 @@ func (p *Provider) encode(r model.Request) ([]byte, error) {
 		w.text(r.ToolChoice)
 		w.raw(`}}`)
 	}
+	if p.official || r.Reasons {
+		w.optional(`,"reasoning_effort":`, effort(r))
+	}
 	limit := `,"max_tokens":`
 	if p.official {
 		limit = `,"max_completion_tokens":`
-		w.optional(`,"reasoning_effort":`, effort(r.Model, r.Thinking))
+		w.optional(`,"service_tier":`, tier(r.Fast))
 		if r.SessionKey != "" {
 			// Keys name people and rooms; the hash does as well as a hint.
 			w.optional(`,"prompt_cache_key":`, id.Hash("prompt-cache", r.SessionKey))
@@ -50,29 +54,43 @@ func (p *Provider) encode(r model.Request) ([]byte, error) {
 
 // effort is OpenAI's word for a thinking level; empty for models that do not
 // reason, which refuse the field, and when no level is asked for.
-func effort(name, level string) string {
-	five := strings.HasPrefix(name, "gpt-5") || strings.HasPrefix(name, "gpt-6")
-	oSeries := len(name) > 1 && name[0] == 'o' && name[1] >= '0' && name[1] <= '9'
-	if level == "" || (!five && !oSeries) || strings.Contains(name, "chat") {
+func effort(r model.Request) string {
+	name, level := r.Model, r.Thinking
+	known := thinking.OpenAIReasons(name)
+	if level == "" || !known && !r.Reasons {
 		return ""
 	}
 	lowest := "low"
 	switch {
 	case name == "gpt-5" || strings.HasPrefix(name, "gpt-5-"):
 		lowest = "minimal"
-	case five:
+	case known && strings.HasPrefix(name, "gpt-"):
 		lowest = "none"
+	case !known:
+		lowest = "" // a server that was configured: off says nothing
 	}
 	switch level {
-	case "off":
+	case thinking.Off:
 		return lowest
-	case "minimal":
+	case thinking.Minimal:
 		if lowest == "minimal" {
 			return "minimal"
 		}
 		return "low"
-	case "low", "medium", "high":
+	case thinking.Adaptive:
+		return "" // the model decides
+	case thinking.Max, thinking.Ultra:
+		return "high"
+	case thinking.Low, thinking.Medium, thinking.High, thinking.XHigh:
 		return level
+	}
+	return ""
+}
+
+// tier is OpenAI's word for a fast answer.
+func tier(fast string) string {
+	if fast == model.FastOn {
+		return "priority"
 	}
 	return ""
 }

@@ -169,7 +169,7 @@ func TestReasoningEffortByModel(t *testing.T) {
 		{"omni", "high", ""},
 		{"gpt-5", "bogus", ""},
 	} {
-		if got := effort(row.model, row.level); got != row.want {
+		if got := effort(model.Request{Model: row.model, Thinking: row.level}); got != row.want {
 			t.Errorf("effort(%s, %s) = %q, want %q", row.model, row.level, got, row.want)
 		}
 	}

@@ -91,6 +91,10 @@ func Restore(cfg Config, saved json.RawMessage) (*Machine, error) {
 	return r, nil
 }
 
+// HasFallback says whether another model is there, which is known when the chain of a
+// run is.
+func (r *Machine) HasFallback(there bool) { r.cfg.Fallback = there }
+
 // State is what Restore needs; a small JSON object.
 func (r *Machine) State() json.RawMessage {
 	b, err := json.Marshal(r.state)
