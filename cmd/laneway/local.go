@@ -6,22 +6,15 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"laneway/shared/claim"
 	"laneway/shared/diag"
 	"laneway/shared/local"
-	"laneway/shared/model/adapters"
-	"laneway/shared/model/choose"
 	"laneway/shared/queue"
 	tablebolt "laneway/shared/table/bolt"
 	"laneway/shared/token"
 )
-
-// modelWithin bounds what choosing a model may take: a server may be asked which
-// models it has.
-const modelWithin = 20 * time.Second
 
 // storesWithin bounds finding the stores of an account, or making them.
 const storesWithin = 5 * time.Minute
@@ -33,9 +26,7 @@ func openLocal(ctx context.Context, c localConfig) (localServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	mctx, cancel := context.WithTimeout(ctx, modelWithin)
-	defer cancel()
-	selected, models, err := choose.Select(mctx, modelChoice(c.Env), adapters.Makers(nil))
+	routes, err := modelRoutes(c)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +58,7 @@ func openLocal(ctx context.Context, c localConfig) (localServer, error) {
 	}
 	server, err := local.Open(ctx, local.Config{
 		Data: c.Data, Listen: c.Listen, Token: c.Token, Limits: limits, Workspace: c.Workspace, Shell: c.Shell, Function: c.Function, Times: claim.Times{Lease: c.Lease},
-		Model: selected, Models: models, Version: version(), Log: log, Lanes: lanes, Stores: stores, Advertise: c.Advertise, Diagnostics: stuck,
+		Routes: routes, Version: version(), Log: log, Lanes: lanes, Stores: stores, Advertise: c.Advertise, Diagnostics: stuck,
 	})
 	if errors.Is(err, tablebolt.ErrLocked) {
 		return nil, fmt.Errorf("%w; leave --local out to talk to it, or name another directory with --data", inUse(c.Data))
@@ -76,17 +67,6 @@ func openLocal(ctx context.Context, c localConfig) (localServer, error) {
 		return nil, err
 	}
 	return server, nil
-}
-
-// modelChoice reads the variables that choose a model.
-func modelChoice(env func(string) string) choose.Config {
-	return choose.Config{
-		Selector:     strings.TrimSpace(env("LANEWAY_MODEL")),
-		AnthropicKey: env("ANTHROPIC_API_KEY"), AnthropicURL: env("ANTHROPIC_BASE_URL"),
-		OpenAIKey: env("OPENAI_API_KEY"), OpenAIBaseURL: env("OPENAI_BASE_URL"),
-		AWS: env("AWS_PROFILE") != "" || env("AWS_ACCESS_KEY_ID") != "" || env("AWS_WEB_IDENTITY_TOKEN_FILE") != "" ||
-			env("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI") != "" || env("AWS_CONTAINER_CREDENTIALS_FULL_URI") != "",
-	}
 }
 
 // inUse is the error about a data directory that another process has open.

@@ -26,6 +26,7 @@ type serveCommand struct {
 	Limits    string `enum:"stock,apigateway" default:"stock" help:"Frame and connection limits: stock or apigateway."`
 	Workspace string `type:"path" placeholder:"DIR" help:"Folder that the tools of agent main work in (default: DATA/workspace/main)."`
 	Shell     bool   `default:"true" negatable:"" help:"Let agents write files and run commands, as this user (${default})."`
+	Models    string `type:"path" placeholder:"FILE" help:"Configuration of model providers (default: models.json in --data, if it is there)."`
 	Runs      int    `placeholder:"N" help:"Most runs at once in the main lane (default: 16)."`
 
 	Backend   string `enum:"files,aws" default:"files" help:"Where everything is kept: files in --data, or aws: DynamoDB, SQS and S3, at AWS_ENDPOINT_URL if that is set."`
@@ -48,6 +49,7 @@ type localConfig struct {
 	Shell     bool          // tools that write and run commands
 	Lease     time.Duration // of claims; 0: the default
 	Function  time.Duration // of an invocation; 0: no limit
+	Models    string        // configuration of models; "": models.json in the data directory, if it is there
 	Runs      int           // at once in the main lane; 0: the default
 	Backend   string        // "", "files" or "aws"
 	Stack     string        // of the backend aws
@@ -84,7 +86,7 @@ func (c *serveCommand) Run(ctx context.Context, a *app) error {
 	}
 	server, err := a.openLocal(ctx, localConfig{
 		Data: dir, Listen: c.Listen, Token: token, Limits: c.Limits, Workspace: c.Workspace, Shell: c.Shell,
-		Lease: c.Lease, Function: c.Function, Runs: c.Runs,
+		Lease: c.Lease, Function: c.Function, Runs: c.Runs, Models: c.Models,
 		Backend: c.Backend, Stack: c.Stack, Create: c.Create, Advertise: c.Advertise, Env: a.env, Stderr: a.stderr,
 	})
 	if err != nil {

@@ -20,6 +20,7 @@ import (
 	"laneway/shared/clock"
 	"laneway/shared/loop"
 	"laneway/shared/model"
+	"laneway/shared/model/route"
 	"laneway/shared/prompt"
 	"laneway/shared/rpc"
 	"laneway/shared/run"
@@ -41,6 +42,8 @@ type Config struct {
 	Agents []Spec
 	Model  model.Selected
 	Models []model.Info
+	// Routes has the models of a configuration; nil: Model and Models alone.
+	Routes *route.Set
 	Clock  clock.Clock    // nil: the machine's
 	Zone   *time.Location // of dates in prompts; nil: UTC
 	// Shell gives agents the tools write and exec, which change things.
@@ -182,12 +185,38 @@ func (s *Set) Select(_ context.Context, in run.Input, e session.Entry) (model.Se
 	return sel, nil
 }
 
+// Candidates implements loop.Chains: the models that may answer a run, by the
+// configuration; without one the model of Select alone.
+func (s *Set) Candidates(ctx context.Context, in run.Input, e session.Entry, agentID string) ([]model.Candidate, error) {
+	if s.Routes == nil {
+		sel, err := s.Select(ctx, in, e)
+		return []model.Candidate{{Selected: sel}}, err
+	}
+	return s.Routes.Candidates(ctx, route.Question{
+		Agent: agentID, Provider: in.Provider, Model: in.Model, Fallbacks: in.Fallbacks,
+		SessionProvider: e.ModelProvider, SessionModel: e.ModelOverride, SessionSource: e.ModelSource,
+	})
+}
+
+// Preferred is what the configuration says for an agent's runs that say nothing.
+func (s *Set) Preferred(agentID string) loop.Preferred {
+	if s.Routes == nil {
+		return loop.Preferred{}
+	}
+	_, _, level := s.Routes.Default(agentID)
+	d := s.Routes.Catalog().Defaults
+	return loop.Preferred{Thinking: level, Verbose: d.Verbose, Reasoning: d.Reasoning, Fast: d.Fast}
+}
+
 // Directory is the set as the gateway lists it: every tenant has the same agents.
 func (s *Set) Directory() rpc.Directory { return directory{s} }
 
 type directory struct{ s *Set }
 
 func (d directory) Models(context.Context, string) ([]model.Info, error) {
+	if r := d.s.Routes; r != nil {
+		return r.Infos(), nil
+	}
 	return d.s.Config.Models, nil
 }
 
@@ -199,6 +228,34 @@ func (d directory) Agents(context.Context, string) ([]rpc.Agent, error) {
 			ID: a.ID, Name: a.Name, Workspace: a.Workspace,
 			Provider: s.Model.Name, Model: s.Model.Model, ContextTokens: int64(s.Model.ContextWindow),
 		}
+		if s.Routes != nil {
+			sel, fallbacks, level := s.Routes.Default(a.ID)
+			out[i].Provider, out[i].Model, out[i].ContextTokens = sel.Name, sel.Model, int64(sel.ContextWindow)
+			out[i].Fallbacks, out[i].Thinking = fallbacks, level
+		}
 	}
 	return out, nil
+}
+
+// Credentials implements rpc.Credentials: what opens the providers, and whether it is
+// there.
+func (d directory) Credentials(context.Context, string) ([]rpc.Credential, error) {
+	if d.s.Routes == nil {
+		return nil, nil
+	}
+	list := d.s.Routes.Credentials()
+	out := make([]rpc.Credential, len(list))
+	for i, c := range list {
+		out[i] = rpc.Credential(c)
+	}
+	return out, nil
+}
+
+// Preferences implements rpc.Preferences: what holds where a session says nothing.
+func (d directory) Preferences(context.Context, string) (rpc.Preferred, error) {
+	if d.s.Routes == nil {
+		return rpc.Preferred{}, nil
+	}
+	c := d.s.Routes.Catalog().Defaults
+	return rpc.Preferred{Verbose: c.Verbose, Reasoning: c.Reasoning, Fast: c.Fast}, nil
 }

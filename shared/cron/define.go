@@ -128,8 +128,6 @@ func checkPayload(p *protocol.CronPayload) error {
 		return field("payload.text", "must not be blank")
 	case p.Kind == payloadTurn && strings.TrimSpace(p.Message) == "":
 		return field("payload.message", "must not be blank")
-	case len(p.Fallbacks) > 0:
-		return field("payload.fallbacks", "are not supported")
 	case len(p.ToolsAllow) > 0:
 		return field("payload.toolsAllow", "is not supported: a run has the tools of its agent")
 	case p.AllowUnsafeExternalContent:

@@ -50,7 +50,6 @@ func TestJobsThatCannotBe(t *testing.T) {
 		{"a session of another agent", "sessionTarget", []define{every(time.Hour), agent("main"), to("session:agent:other:x")}},
 		{"a blank message", "payload.message", []define{every(time.Hour), func(p *protocol.CronAddParams) { p.Payload.Message = "  " }}},
 		{"tools of its own", "payload.toolsAllow", []define{every(time.Hour), func(p *protocol.CronAddParams) { p.Payload.ToolsAllow = []string{"read"} }}},
-		{"models to fall back to", "payload.fallbacks", []define{every(time.Hour), func(p *protocol.CronAddParams) { p.Payload.Fallbacks = []string{"x/y"} }}},
 		{"a channel", "delivery.channel", []define{every(time.Hour), delivery(protocol.CronDelivery{Mode: "announce", Channel: protocol.Some("telegram")})}},
 		{"an announcement from the main session", "delivery.mode", []define{every(time.Hour), event, delivery(protocol.CronDelivery{Mode: "announce"})}},
 		{"a webhook to nowhere", "delivery.to", []define{every(time.Hour), webhook("https://")}},

@@ -11,6 +11,7 @@ package local
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -23,9 +24,11 @@ import (
 	"laneway/shared/loop"
 	"laneway/shared/model"
 	"laneway/shared/model/retry"
+	"laneway/shared/model/route"
 	"laneway/shared/protocol"
 	"laneway/shared/push"
 	"laneway/shared/queue"
+	"laneway/shared/table"
 )
 
 // Limits are what a client may send and be sent, and for how long.
@@ -70,6 +73,9 @@ type Config struct {
 	Limits Limits
 	Model  model.Selected
 	Models []model.Info
+	// Routes finds the models of a configuration once the stores are open, in the place
+	// of Model and Models; nil: those. It may read the config table.
+	Routes func(context.Context, table.Store) (*route.Set, error)
 	// Stores to work over instead of files in Data; nil: those.
 	Stores *Stores
 	// Advertise is the http address under which other processes over the same shared
@@ -100,7 +106,7 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Data == "" || c.Listen == "" {
 		return c, errors.New("local: Data and Listen are required")
 	}
-	if c.Model.Provider == nil {
+	if c.Model.Provider == nil && c.Routes == nil {
 		return c, errors.New("local: a model is required")
 	}
 	if c.Limits == (Limits{}) {

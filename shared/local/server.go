@@ -16,6 +16,7 @@ import (
 	"laneway/shared/agent"
 	"laneway/shared/cron"
 	"laneway/shared/diag"
+	"laneway/shared/model/route"
 	"laneway/shared/push"
 	pushlocal "laneway/shared/push/local"
 	"laneway/shared/queue"
@@ -75,7 +76,7 @@ func Open(ctx context.Context, c Config) (_ *Server, err error) {
 	if s.ln, err = (&net.ListenConfig{}).Listen(ctx, "tcp", c.Listen); err != nil {
 		return nil, err
 	}
-	if err := s.build(); err != nil {
+	if err := s.build(ctx); err != nil {
 		return nil, err
 	}
 	if !s.stores.Shared {
@@ -86,7 +87,7 @@ func Open(ctx context.Context, c Config) (_ *Server, err error) {
 	return s, nil
 }
 
-func (s *Server) build() (err error) {
+func (s *Server) build(ctx context.Context) (err error) {
 	c := s.cfg
 	s.conns = pushlocal.New(pushlocal.Config{Limit: max(c.Limits.Out, 0)})
 	s.poster = s.conns
@@ -117,7 +118,14 @@ func (s *Server) build() (err error) {
 		}
 		agents = append([]agent.Spec{{ID: session.DefaultAgent, Name: "main", Workspace: ws}}, agents...)
 	}
-	set, err := agent.New(agent.Config{Agents: agents, Model: c.Model, Models: c.Models, Clock: c.Clock, Zone: c.Zone, Shell: c.Shell})
+	var routes *route.Set
+	if c.Routes != nil {
+		if routes, err = c.Routes(ctx, s.stores.Table); err != nil {
+			return err
+		}
+		c.Model, c.Models = routes.Primary(), routes.Infos()
+	}
+	set, err := agent.New(agent.Config{Agents: agents, Model: c.Model, Models: c.Models, Routes: routes, Clock: c.Clock, Zone: c.Zone, Shell: c.Shell})
 	if err != nil {
 		return err
 	}
@@ -131,7 +139,7 @@ func (s *Server) build() (err error) {
 		s.socket.Callback = s.peers.self
 	}
 	runner, err := s.core.Runner(wiring.RunnerConfig{
-		Models: set, Agents: set, Retry: c.Retry, StepNeed: c.Function / 10, Reserve: c.Function / 8,
+		Models: set, Agents: set, Chains: set, Preferred: set.Preferred, Retry: c.Retry, StepNeed: c.Function / 10, Reserve: c.Function / 8,
 	})
 	if err != nil {
 		return err

@@ -36,41 +36,66 @@ func (a *answer) calls() []model.Block {
 	return out
 }
 
-// ask makes the model call of a step, again where the error is one to recover from
-// on the same model (spec: runtime 7.2). A recovered error leaves nothing behind:
-// text that was shown is replaced.
+// ask makes the model call of a step, again where the error is one to recover from on
+// the same model, then with another credential, then on another model (spec: runtime
+// 7.2). A recovered error leaves nothing behind: text that was shown is replaced.
 func (a *attempt) ask(ctx context.Context) (answer, error) {
-	system, err := a.r.Agents.Prompt(ctx, PromptInput{
-		Scope: a.scope, Model: a.sel, Input: a.st.Input, Thinking: a.thinking(), Tools: a.tools.Specs(), Now: a.r.Clock.Now(),
-	})
-	if err != nil {
-		return answer{}, err
-	}
-	req := model.Request{
-		Model: a.sel.Model, System: system, Messages: transcript.Project(a.rows), Tools: a.tools.ForModel(),
-		Thinking: a.thinking(), SessionKey: a.ref.Hash(),
-	}
+	cutCall := false
 	for {
+		req, err := a.request(ctx, cutCall)
+		if err != nil {
+			return answer{}, err
+		}
 		ans, err := a.once(ctx, req)
 		if err == nil {
 			a.retry.Success()
+			a.worked(ctx)
 			return ans, nil
 		}
 		if cause := context.Cause(ctx); cause != nil {
 			return answer{}, cause
 		}
+		var cut *cutError
 		var me *model.Error
-		if !errors.As(err, &me) {
+		switch {
+		case errors.As(err, &cut):
+			me = cut.asModel(a.sel)
+		case !errors.As(err, &me):
 			return answer{}, err
+		}
+		a.chk.Route.Failures++
+		if a.chk.Route.Failures > a.maxFailures() {
+			return answer{}, errTooManyFailures
 		}
 		wait, again := a.retry.Next(me, strings.TrimSpace(a.shown.String()) != "", a.r.Clock.Now())
-		if !again {
-			return answer{}, err
+		switch {
+		case !again && cut != nil && len(cut.ans.calls()) == 0:
+			return cut.ans, nil // as far as it came; its end says so
+		case !again:
+			moved, ferr := a.failover(ctx, me)
+			switch {
+			case ferr != nil:
+				return answer{}, ferr
+			case moved:
+				continue
+			case a.retry.Broken():
+				return answer{}, errBreaker
+			}
+			return answer{}, me
+		case cut != nil:
+			if cutCall = len(cut.ans.calls()) > 0; a.keep(cut.ans) {
+				if err := a.commit(ctx, change{}); err != nil {
+					return answer{}, err
+				}
+			}
 		}
-		a.takeBack()
+		if cut == nil {
+			a.takeBack()
+		}
 		n, of := a.retry.Attempts(), a.retry.MaxAttempts()-1
 		a.out.Emit("run_status", map[string]any{
-			"phase": "retrying", "reason": string(me.Class), "attempt": n + 1, "maxAttempts": of + 1, "retryAttempt": n, "maxRetries": of, "delayMs": wait.Milliseconds(),
+			"phase": "retrying", "message": "The model call is made again.", "reason": string(me.Class),
+			"attempt": n + 1, "maxAttempts": of + 1, "retryAttempt": n, "maxRetries": of, "delayMs": wait.Milliseconds(),
 		})
 		if err := a.pause(ctx, wait); err != nil {
 			return answer{}, err
@@ -78,19 +103,35 @@ func (a *attempt) ask(ctx context.Context) (answer, error) {
 	}
 }
 
-func (a *attempt) thinking() string {
-	if a.st.Input.Thinking != "" {
-		return a.st.Input.Thinking
-	}
-	return a.entry.ThinkingLevel
+// request is what the model in use is asked.
+func (a *attempt) request(ctx context.Context, cutCall bool) (model.Request, error) {
+	level := a.thinking()
+	system, err := a.r.Agents.Prompt(ctx, PromptInput{
+		Scope: a.scope, Model: a.sel, Input: a.st.Input, Thinking: level, Tools: a.tools.Specs(), Now: a.r.Clock.Now(),
+	})
+	return model.Request{
+		Model: a.sel.Model, System: system, Messages: a.instruct(transcript.Project(a.rows), cutCall), Tools: a.tools.ForModel(),
+		MaxOutputTokens: a.sel.MaxTokens, Thinking: level, Reasons: a.sel.Reasons, Fast: a.fast(), SessionKey: a.ref.Hash(),
+	}, err
 }
 
 // takeBack clears what clients were shown of a message that comes anew.
 func (a *attempt) takeBack() {
-	if a.shown.Len() > 0 {
-		a.out.Replace("")
+	if a.shown.Len() > len(a.said0) {
+		a.out.Replace(a.said0)
 		a.shown.Reset()
+		a.shown.WriteString(a.said0)
 	}
+}
+
+// resumeText shows again what an earlier attempt kept of an answer that goes on.
+func (a *attempt) resumeText() {
+	if a.said0 = a.continued(); a.said0 == "" || a.shown.Len() > 0 {
+		return
+	}
+	a.begun = true
+	a.out.Replace(a.said0)
+	a.shown.WriteString(a.said0)
 }
 
 // sleepFrom is the shortest wait that a run sleeps through instead of holding an
@@ -126,7 +167,7 @@ func (a *attempt) once(ctx context.Context, req model.Request) (answer, error) {
 	var ans answer
 	var raw strings.Builder
 	var filter reply.Filter
-	windows := watch.Windows{RunTimeout: a.runWindow(), AgentTimeout: a.r.AgentTimeout, Endpoint: a.sel.Endpoint, Cron: a.st.Lane == string(queue.Cron)}
+	windows := watch.Windows{ProviderTimeout: a.sel.Timeout, RunTimeout: a.runWindow(), AgentTimeout: a.r.AgentTimeout, Endpoint: a.sel.Endpoint, Cron: a.st.Lane == string(queue.Cron)}
 	defer a.h.Working(session.Work{Kind: session.WorkModel, Limit: a.silence(windows)})()
 	alive := func() { a.h.Progress(session.ProgressStream) }
 	for part, err := range watch.Idle(model.WithProgress(ctx, alive), a.r.Clock, windows, a.sel.Provider.Stream, req) {
@@ -163,8 +204,8 @@ func (a *attempt) once(ctx context.Context, req model.Request) (answer, error) {
 		}
 		return answer{}, &model.Error{Class: model.EmptyResponse, Message: textNoAnswer, Provider: a.sel.Name, Model: a.sel.Model}
 	}
-	if len(ans.calls()) > 0 && ans.stop == "length" {
-		return answer{}, &model.Error{Class: model.Format, Message: "The model's output limit cut a tool call.", Provider: a.sel.Name, Model: a.sel.Model}
+	if ans.limited() {
+		return answer{}, &cutError{ans}
 	}
 	return ans, nil
 }

@@ -31,6 +31,7 @@ type checkpoint struct {
 	Repeat    repeats         `json:"repeat"`
 	Took      []string        `json:"took,omitempty"`  // short ids of runs whose messages were delivered into this one
 	CutAt     int64           `json:"cutAt,omitempty"` // the model call that the end of an invocation cut (R2)
+	Route     routing         `json:"route,omitzero"`
 }
 
 // attempt is one invocation's work on one run. Its fields belong to the goroutine
@@ -54,20 +55,24 @@ type attempt struct {
 	retry   *retry.Machine
 	commits int // of the run, as far as it matters: none, one, several
 
-	sel    model.Selected
-	tools  *tool.Registry
-	scope  tool.Scope
-	out    *stream.Stream
-	first  *stream.Batch   // lifecycle start: published, logged with the first commit
-	begun  bool            // the message that the model is writing has begun for clients
-	shown  strings.Builder // what they were shown of it
-	asking bool            // a model call is under way
-	moved  bool            // something was committed since the session was last read
-	doing  []*call         // calls of the step that is being done
-	ending []stream.Event  // results of calls that the end closed
-	back   int64           // messages in the mailbox that the terminal moves back
-	beside sync.WaitGroup  // what goes on beside the turn
-	fresh  bool            // the run begins with this attempt
+	sel   model.Selected
+	chain chain
+	// preferred is what holds for the agent's runs where nothing else is said.
+	preferred Preferred
+	tools     *tool.Registry
+	scope     tool.Scope
+	out       *stream.Stream
+	first     *stream.Batch   // lifecycle start: published, logged with the first commit
+	begun     bool            // the message that the model is writing has begun for clients
+	shown     strings.Builder // what they were shown of it
+	said0     string          // of that, what stands in the conversation already and is continued
+	asking    bool            // a model call is under way
+	moved     bool            // something was committed since the session was last read
+	doing     []*call         // calls of the step that is being done
+	ending    []stream.Event  // results of calls that the end closed
+	back      int64           // messages in the mailbox that the terminal moves back
+	beside    sync.WaitGroup  // what goes on beside the turn
+	fresh     bool            // the run begins with this attempt
 	// returned is the messages that the terminal moves back, as they are then.
 	returned []run.Status
 	ended    atomic.Bool // the terminal is committed
@@ -137,9 +142,13 @@ func (r *Runner) last(ctx context.Context) (context.Context, context.CancelFunc)
 // prepare chooses model and tools. Its errors end the run: they are not transient.
 func (a *attempt) prepare(ctx context.Context) error {
 	var err error
-	if a.sel, err = a.r.Models.Select(ctx, a.st.Input, a.entry); err != nil {
+	if a.r.Preferred != nil {
+		a.preferred = a.r.Preferred(a.st.AgentID)
+	}
+	if err := a.chooseModel(ctx); err != nil {
 		return err
 	}
+	a.resumeText()
 	if a.tools, err = a.r.Agents.Tools(ctx, &a.scope); err != nil {
 		return err
 	}

@@ -81,6 +81,11 @@ type Config struct {
 	Ends   Ends
 
 	// Measure is told of every run that this runner ended, once its end is in the
+	Chains    Chains    // nil: the model that Models selects, alone
+	Cooldowns Cooldowns // nil: nothing is remembered of credentials
+	// Preferred is what holds for an agent's runs where nothing else is said; nil: nothing.
+	Preferred func(agentID string) Preferred
+
 	// tables; it must not block. nil: nobody is.
 	Measure func(run.Status)
 
@@ -89,7 +94,7 @@ type Config struct {
 	NewID  id.Source    // nil: UUIDs
 	Logger *slog.Logger // nil: the default logger
 
-	RunTimeout   time.Duration // of a run that names none; 0: 48 h
+	RunTimeout   time.Duration // of a run that names none; 0: 48 h; negative: none
 	StepNeed     time.Duration // R1: a step is not begun with less left of the invocation; 0: 30 s
 	Reserve      time.Duration // kept for the last writes of an invocation; 0: 5 s
 	MemoryMB     int           // of the function that it runs in, for what it costs; 0: no function

@@ -151,6 +151,10 @@ func (a *attempt) unmarked() table.Cond {
 func describe(err error) (text, kind string) {
 	var me *model.Error
 	switch {
+	case errors.Is(err, errBreaker):
+		return textIdleBreaker, "idle_timeout_circuit_breaker"
+	case errors.Is(err, errTooManyFailures):
+		return textTooManyFailures, "retry_limit"
 	case errors.As(err, &me):
 		return me.Message, string(me.Class)
 	case errors.Is(err, errStalled):

@@ -30,9 +30,17 @@ func (a *attempt) finishOK(ctx context.Context, ans answer) (bool, error) {
 		if ans.stop == "length" {
 			text += "\n\n" + textTruncated
 		}
+		notice := a.notice(ctx)
 		out.Text = text
+		if notice != "" {
+			out.Text = notice + "\n\n" + text
+			out.Payloads = append(out.Payloads, run.Payload{Text: notice, Notice: true})
+		}
+		if thought := thoughts(ans.blocks); thought != "" && a.reasoning() == "on" {
+			out.Payloads = append(out.Payloads, run.Payload{Text: "Thinking\n\n" + thought, Reasoning: true})
+		}
 		text, out.Cut = protocol.TrimText(text, maxOutcome)
-		out.Payloads = []run.Payload{{Text: text}}
+		out.Payloads = append(out.Payloads, run.Payload{Text: text})
 	}
 	for {
 		err := a.terminal(ctx, out)
@@ -82,6 +90,7 @@ func (a *attempt) outcome(kind run.OutcomeKind, stop string) *run.Outcome {
 	o := &run.Outcome{
 		Kind: kind, StopReason: stop, Provider: a.sel.Name, Model: a.sel.Model,
 		Steps: a.chk.Step, ToolCalls: a.chk.ToolCalls, DurationMs: now - a.st.StartedAt, ProviderStarted: a.chk.Asked,
+		TokenPrice: a.sel.Price,
 	}
 	if u := a.chk.Usage; u != (model.Usage{}) {
 		o.Usage = &u
@@ -142,7 +151,7 @@ func (a *attempt) finishFailed(ctx context.Context, err error) error {
 // closes calls that are open.
 func (a *attempt) keepPartial(why string) {
 	a.closeCalls()
-	text := a.shown.String()
+	text := a.shown.String()[len(a.said0):]
 	if strings.TrimSpace(text) == "" {
 		return
 	}

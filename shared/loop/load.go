@@ -186,15 +186,20 @@ func (a *attempt) leads() bool {
 // said is what earlier attempts of the run have told clients already.
 func (a *attempt) said() (messages int, text string) {
 	var texts []string
+	part := "" // of an answer that its output limit cut: the next row goes on with it
 	for i := range a.rows {
 		e := &a.rows[i]
 		if e.RunID != a.st.RunID || e.Role != model.Assistant || e.Abort != nil {
 			continue
 		}
-		if s := reply.Strip(e.Text()); s != "" {
+		if part += e.Text(); cutRow(e) {
+			continue
+		}
+		if s := reply.Strip(part); s != "" {
 			messages++
 			texts = append(texts, s)
 		}
+		part = ""
 	}
 	return messages, strings.Join(texts, "\n\n")
 }

@@ -13,6 +13,7 @@ import (
 	"laneway/shared/table"
 	"laneway/shared/table/faulty"
 	"laneway/shared/tool"
+	"laneway/shared/wiring"
 )
 
 // TestL3_TheEndIsOneTransaction: rows, outcome, unsettled, counters and the release.
@@ -368,7 +369,7 @@ func TestF17_CutOffIsNeverOk(t *testing.T) {
 			w.model.on(c.model)
 			cl := w.connect("tool-events")
 			w.accept(cl, "r1", "hi", func(st *run.Status) { st.Input.TimeoutMs = 60_000 })
-			p := w.process(nil)
+			p := w.process(nil, func(_ *process, _ *wiring.Settings, rc *wiring.RunnerConfig) { rc.Retry.MaxRetries = -1 })
 			i := p.start()
 			if c.act != nil {
 				<-begun

@@ -57,6 +57,7 @@ func (a *attempt) endMessage() {
 	a.begun = false
 	a.shown.Reset()
 }
+	a.said0 = ""
 
 func fresh(blocks []model.Block, now int64) []*call {
 	calls := make([]*call, len(blocks))

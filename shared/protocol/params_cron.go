@@ -37,7 +37,7 @@ type CronPayload struct {
 	Text                       string            `json:"text,omitempty" wire:"min=1"`    // of systemEvent
 	Message                    string            `json:"message,omitempty" wire:"min=1"` // of agentTurn
 	Model                      Optional[string]  `json:"model,omitzero" wire:"max=512"`
-	Fallbacks                  []string          `json:"fallbacks,omitempty" wire:"max=16;min=1,max=512"`
+	Fallbacks                  []string          `json:"fallbacks,omitzero" wire:"max=16;min=1,max=512"` // none given: the configured ones; []: none
 	Thinking                   Optional[string]  `json:"thinking,omitzero" wire:"max=64"`
 	TimeoutSeconds             Optional[float64] `json:"timeoutSeconds,omitzero" wire:"min=0"`
 	AllowUnsafeExternalContent bool              `json:"allowUnsafeExternalContent,omitempty"`

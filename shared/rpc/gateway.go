@@ -46,6 +46,8 @@ type Agent struct {
 	ID, Name, Workspace string
 	Provider, Model     string // of runs that name none
 	ContextTokens       int64
+	Fallbacks           []string // provider/id: what takes the model's place
+	Thinking            string   // level of runs that name none; empty: the provider's
 }
 
 // Directory knows agents and models.

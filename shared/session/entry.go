@@ -21,32 +21,48 @@ type Entry struct {
 	FastMode       string `json:"fastMode,omitempty"`
 	ModelProvider  string `json:"providerOverride,omitempty"`
 	ModelOverride  string `json:"modelOverride,omitempty"`
-	SendPolicy     string `json:"sendPolicy,omitempty"`
-	QueueMode      string `json:"queueMode,omitempty"`
-	QueueDebounce  *int64 `json:"queueDebounceMs,omitempty"`
-	QueueCap       *int64 `json:"queueCap,omitempty"`
-	QueueDrop      string `json:"queueDrop,omitempty"`
-	PreviousID     string `json:"previousSessionId,omitempty"`
-	StartedAt      int64  `json:"sessionStartedAt,omitempty"`
-	LastInput      int64  `json:"lastInteractionAt,omitempty"`
-	LastStatus     string `json:"status,omitempty"`
-	LastRunID      string `json:"lastRunId,omitempty"`
-	AbortedLastRun bool   `json:"abortedLastRun,omitempty"`
-	InputTokens    int64  `json:"inputTokens,omitempty"`
-	OutputTokens   int64  `json:"outputTokens,omitempty"`
-	ContextTokens  int64  `json:"contextTokens,omitempty"`
-	Category       string `json:"category,omitempty"`
-	Icon           string `json:"icon,omitempty"`
-	Color          string `json:"color,omitempty"`
-	StatusNote     string `json:"statusNote,omitempty"`
-	Archived       bool   `json:"archived,omitempty"`
-	Pinned         bool   `json:"pinned,omitempty"`
-	Unread         bool   `json:"unread,omitempty"`
-	CreatedVia     string `json:"createdVia,omitempty"` // set where the session was made by more than a message: operator
+	ModelSource    string `json:"modelOverrideSource,omitempty"` // user (also empty), auto, default
+	// AuthProfile is the credential that the session keeps to; one that a run chose by
+	// itself (source auto) holds for one transcript, so that a reset clears it.
+	AuthProfile       string          `json:"authProfileOverride,omitempty"`
+	AuthProfileSource string          `json:"authProfileOverrideSource,omitempty"` // user, auto
+	AuthProfileFor    string          `json:"authProfileSessionId,omitempty"`
+	Fallback          *FallbackNotice `json:"fallbackNotice,omitempty"`
+	SendPolicy        string          `json:"sendPolicy,omitempty"`
+	QueueMode         string          `json:"queueMode,omitempty"`
+	QueueDebounce     *int64          `json:"queueDebounceMs,omitempty"`
+	QueueCap          *int64          `json:"queueCap,omitempty"`
+	QueueDrop         string          `json:"queueDrop,omitempty"`
+	PreviousID        string          `json:"previousSessionId,omitempty"`
+	StartedAt         int64           `json:"sessionStartedAt,omitempty"`
+	LastInput         int64           `json:"lastInteractionAt,omitempty"`
+	LastStatus        string          `json:"status,omitempty"`
+	LastRunID         string          `json:"lastRunId,omitempty"`
+	AbortedLastRun    bool            `json:"abortedLastRun,omitempty"`
+	InputTokens       int64           `json:"inputTokens,omitempty"`
+	OutputTokens      int64           `json:"outputTokens,omitempty"`
+	ContextTokens     int64           `json:"contextTokens,omitempty"`
+	Category          string          `json:"category,omitempty"`
+	Icon              string          `json:"icon,omitempty"`
+	Color             string          `json:"color,omitempty"`
+	StatusNote        string          `json:"statusNote,omitempty"`
+	Archived          bool            `json:"archived,omitempty"`
+	Pinned            bool            `json:"pinned,omitempty"`
+	Unread            bool            `json:"unread,omitempty"`
+	CreatedVia        string          `json:"createdVia,omitempty"` // set where the session was made by more than a message: operator
 	// Deleted: the session was deleted when its accept sequence was DeletedSeq. It is
 	// there again once a run was accepted after that, or something was written into it.
 	Deleted    bool  `json:"deleted,omitempty"`
 	DeletedSeq int64 `json:"deletedSeq,omitempty"`
+}
+
+// FallbackNotice says which model answered in the place of which, so that people are
+// told once.
+type FallbackNotice struct {
+	Selected string `json:"selected"` // provider/id
+	Active   string `json:"active"`
+	Reason   string `json:"reason,omitempty"`
+	Run      string `json:"run"` // short id of the run that tells it
 }
 
 const (

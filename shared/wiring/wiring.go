@@ -19,6 +19,7 @@ import (
 	"laneway/shared/id"
 	"laneway/shared/lane"
 	"laneway/shared/loop"
+	"laneway/shared/model/profile"
 	"laneway/shared/model/retry"
 	"laneway/shared/notify"
 	"laneway/shared/push"
@@ -154,6 +155,8 @@ func (c *Core) Watch(caps []queue.Def, metrics diag.Metrics) (*diag.Service, err
 type RunnerConfig struct {
 	Models     loop.Models
 	Agents     loop.Agents
+	Chains     loop.Chains // nil: Models alone
+	Preferred  func(agentID string) loop.Preferred
 	RunTimeout time.Duration
 	StepNeed   time.Duration
 	Reserve    time.Duration
@@ -167,7 +170,7 @@ type RunnerConfig struct {
 func (c *Core) Runner(r RunnerConfig) (*loop.Runner, error) {
 	return loop.New(loop.Config{
 		Store: c.Store, Lanes: c.Lanes, Claims: c.Claims, Log: c.Transcripts, Stream: c.Stream, Files: c.Files,
-		Models: r.Models, Agents: r.Agents, Ends: c.Notify, Clock: c.Clock, NewID: c.NewID, Logger: c.Log,
+		Models: r.Models, Agents: r.Agents, Chains: r.Chains, Preferred: r.Preferred, Cooldowns: &profile.Book{Store: c.Store, Clock: c.Clock}, Ends: c.Notify, Clock: c.Clock, NewID: c.NewID, Logger: c.Log,
 		RunTimeout: r.RunTimeout, StepNeed: r.StepNeed, Reserve: r.Reserve, MaxSteps: r.MaxSteps, Retry: r.Retry, MemoryMB: r.MemoryMB, Measure: r.Measure,
 	})
 }
