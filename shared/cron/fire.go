@@ -184,6 +184,9 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
+// defaultTimeout is how long a run may take whose job does not say.
+const defaultTimeout = time.Hour
+
 // call is the run of a job as the gateway would accept it.
 func (s *Service) call(j *Job) (lane.Call, error) {
 	key, fresh, err := target(j)
@@ -195,8 +198,8 @@ func (s *Service) call(j *Job) (lane.Call, error) {
 	if p.Kind == payloadEvent {
 		in.Message = p.Text
 	}
-	if p.TimeoutSeconds.Set && !p.TimeoutSeconds.Null {
 	in.Fallbacks = p.Fallbacks
+	if p.TimeoutSeconds.Set && !p.TimeoutSeconds.Null {
 		in.TimeoutMs = timeoutMs(p.TimeoutSeconds.Value)
 	}
 	if p.LightContext != nil && *p.LightContext {

@@ -56,8 +56,8 @@ func (a *attempt) commitCalls(ctx context.Context, ans answer) error {
 func (a *attempt) endMessage() {
 	a.begun = false
 	a.shown.Reset()
-}
 	a.said0 = ""
+}
 
 func fresh(blocks []model.Block, now int64) []*call {
 	calls := make([]*call, len(blocks))
