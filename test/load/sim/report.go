@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -67,8 +68,7 @@ func report(all []scenario, seed uint64, progress func(string)) string {
 	var waits, firsts strings.Builder
 	waits.WriteString("| users | stacks | messages | peak /s | wait p50 | wait p99 | p99 for a runner alone | left waiting | runners needed | used | refused | USD a user and month |\n" +
 		"|---:|---|---|---:|---:|---:|---:|---:|---:|---:|---|---:|\n")
-	var asked [][]quota
-	var head []string
+	var asked []population
 	for _, s := range all {
 		for _, p := range patterns() {
 			progress(fmt.Sprintf("%s users, %s, %s", thousands(s.users), s.name, p.name))
@@ -80,35 +80,63 @@ func report(all []scenario, seed uint64, progress func(string)) string {
 				wait(got.Waits, got.Waiting, 0.5), wait(got.Waits, got.Waiting, 0.99), wait(got.Own, got.Waiting, 0.99), thousands(got.Waiting*s.stacks),
 				thousands(free.Runner*s.stacks), thousands(got.Runner*s.stacks), refused(got), userMonth(s.users/s.stacks))
 			if s.stacks == 1 && s.limits == deployed() {
-				head = append(head, fmt.Sprintf("%s, %s", thousands(s.users), p.name))
-				asked = append(asked, wanted(s.users, free, s.limits))
+				asked = append(asked, population{s.users, p.name, wanted(s.users, free, s.limits)})
 			}
 		}
 	}
-	firsts.WriteString(matrix(head, asked))
+	firsts.WriteString(matrix(asked))
 	return "What holds a message up:\n\n" + waits.String() +
-		"\nWhat a population on one stack, as deployed, asks for at its peak, in parts of the limit; over 100 % it breaks, and what stands highest in a column breaks first:\n\n" + firsts.String() +
+		"\nWhat a population on one stack, as deployed, asks for at its peak, in parts of the limit; over 100 % it breaks, and what stands highest in a column breaks first. The last columns are the users with whom it does:\n\n" + firsts.String() +
 		fmt.Sprintf("\nSeed %d; %d s at the busiest hour, after %d s of the same.\n", seed, window, warmUp)
 }
 
-// matrix is the quotas against the populations, in the order of the largest of them; what
-// breaks first is bold.
-func matrix(head []string, asked [][]quota) string {
+// population is what some users ask for.
+type population struct {
+	users int
+	name  string // of the pattern
+	asks  []quota
+}
+
+// of gives what it asks of one quota.
+func (p population) of(name string) quota {
+	return p.asks[slices.IndexFunc(p.asks, func(q quota) bool { return q.name == name })]
+}
+
+// matrix is the quotas against the populations, in the order in which they break while
+// users become more; the first one of a population is bold. The last populations are the
+// largest, of each pattern, and say where it breaks.
+func matrix(all []population) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "| limit | | %s |\n|---|---:|%s\n", strings.Join(head, " | "), strings.Repeat("---:|", len(head)))
-	for _, q := range asked[len(asked)-1] {
+	b.WriteString("| limit | |")
+	largest := all[len(all)-len(patterns()):]
+	for _, p := range all {
+		fmt.Fprintf(&b, " %s, %s |", thousands(p.users), p.name)
+	}
+	for _, p := range largest {
+		fmt.Fprintf(&b, " breaks at, %s |", p.name)
+	}
+	fmt.Fprintf(&b, "\n|---|---:|%s\n", strings.Repeat("---:|", len(all)+len(largest)))
+	for _, q := range largest[len(largest)-1].asks {
 		fmt.Fprintf(&b, "| %s | %s |", q.name, thousands(int(q.limit)))
-		for _, all := range asked {
-			mine := all[slices.IndexFunc(all, func(x quota) bool { return x.name == q.name })]
-			cell := percent(mine.share())
-			if mine.name == all[0].name {
+		for _, p := range all {
+			cell := percent(p.of(q.name).share())
+			if p.asks[0].name == q.name {
 				cell = "**" + cell + "**"
 			}
 			b.WriteString(" " + cell + " |")
 		}
+		for _, p := range largest {
+			fmt.Fprintf(&b, " %s |", thousands(rough(float64(p.users)/p.of(q.name).share())))
+		}
 		b.WriteString("\n")
 	}
 	return b.String()
+}
+
+// rough keeps two digits.
+func rough(v float64) int {
+	unit := math.Pow(10, math.Floor(math.Log10(v))-1)
+	return int(math.Floor(v/unit+0.5) * unit)
 }
 
 // wait is a quantile of the time from wake-up to runner. Those that had none by the end

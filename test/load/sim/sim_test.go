@@ -241,6 +241,29 @@ func compare(a, b float64) int {
 	return 0
 }
 
+func TestMatrixSaysWhatBreaksFirstAndWhere(t *testing.T) {
+	t.Parallel()
+	asks := func(lane, table float64) []quota {
+		all := []quota{{"lane", 16, lane}, {"table", 1000, table}}
+		slices.SortStableFunc(all, func(a, b quota) int { return -compare(a.share(), b.share()) })
+		return all
+	}
+	got := matrix([]population{
+		{100, "day curve", asks(1, 100)},
+		{100, "burst", asks(8, 400)},
+		{1000, "day curve", asks(8, 1000)},
+		{1000, "burst", asks(80, 4000)},
+	})
+	for _, line := range []string{
+		"| lane | 16 | 6 % | **50 %** | 50 % | **500 %** | 2,000 | 200 |",
+		"| table | 1,000 | **10 %** | 40 % | **100 %** | 400 % | 1,000 | 250 |",
+	} {
+		if !strings.Contains(got, line) {
+			t.Errorf("no %s in\n%s", line, got)
+		}
+	}
+}
+
 func TestDayCurveIsOfOneDay(t *testing.T) {
 	t.Parallel()
 	var sum float64
@@ -270,6 +293,8 @@ func TestFiguresAreWritten(t *testing.T) {
 		{thousands(1234567), "1,234,567"},
 		{thousands(12), "12"},
 		{percent(2.5), "250 %"},
+		{thousands(rough(38_461)), "38,000"},
+		{thousands(rough(995_000)), "1,000,000"},
 		{seconds(240), "4 min"},
 		{refused(Result{RefusedConnects: 1200}), "1,200 connects"},
 	} {
