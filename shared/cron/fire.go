@@ -11,6 +11,7 @@ import (
 	"laneway/shared/queue"
 	"laneway/shared/run"
 	"laneway/shared/session"
+	"laneway/shared/timeout"
 )
 
 // Method is the method of scheduled runs in their records.
@@ -184,9 +185,6 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// defaultTimeout is how long a run may take whose job does not say.
-const defaultTimeout = time.Hour
-
 // call is the run of a job as the gateway would accept it.
 func (s *Service) call(j *Job) (lane.Call, error) {
 	key, fresh, err := target(j)
@@ -194,13 +192,13 @@ func (s *Service) call(j *Job) (lane.Call, error) {
 		return lane.Call{}, err
 	}
 	p := &j.Payload
-	in := run.Input{Message: p.Message, Model: p.Model.Value, Thinking: p.Thinking.Value, TimeoutMs: defaultTimeout.Milliseconds(), Label: j.Name}
+	in := run.Input{Message: p.Message, Model: p.Model.Value, Thinking: p.Thinking.Value, TimeoutMs: timeout.CronMs(nil), Label: j.Name}
 	if p.Kind == payloadEvent {
 		in.Message = p.Text
 	}
 	in.Fallbacks = p.Fallbacks
 	if p.TimeoutSeconds.Set && !p.TimeoutSeconds.Null {
-		in.TimeoutMs = timeoutMs(p.TimeoutSeconds.Value)
+		in.TimeoutMs = timeout.CronMs(&p.TimeoutSeconds.Value)
 	}
 	if p.LightContext != nil && *p.LightContext {
 		in.PromptMode = "minimal"
@@ -214,15 +212,6 @@ func (s *Service) call(j *Job) (lane.Call, error) {
 		// Nobody but this package makes such ids, so the id is the request.
 		Lane: string(queue.Cron), Method: Method, RequestHash: id.Hash(Method, runID), Input: in,
 	}}, nil
-}
-
-// timeoutMs is a run's time as its record has it; 0 s is none.
-func timeoutMs(seconds float64) int64 {
-	const most = 24 * 24 * 3600
-	if seconds == 0 || seconds > most {
-		return -1
-	}
-	return max(1, int64(seconds*1000))
 }
 
 // lookAtRun looks at the run that is marked in a job. busy is true while it is under

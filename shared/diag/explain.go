@@ -8,8 +8,10 @@ import (
 	"laneway/shared/claim"
 	"laneway/shared/lane"
 	"laneway/shared/protocol"
+	"laneway/shared/queue"
 	"laneway/shared/run"
 	"laneway/shared/session"
+	"laneway/shared/timeout"
 )
 
 // Facts are what a session is explained from, read at about the same time.
@@ -144,22 +146,23 @@ func (f *Facts) queue() []protocol.ExplainedWait {
 // bounds are the limits in force, the soonest first.
 func (f *Facts) bounds() []protocol.ExplainedBound {
 	out := []protocol.ExplainedBound{}
-	add := func(name string, at time.Time) {
+	add := func(name string, at time.Time, why string) {
 		if !at.IsZero() {
-			out = append(out, protocol.ExplainedBound{Name: name, At: at.UnixMilli(), InMs: at.Sub(f.Now).Milliseconds()})
+			out = append(out, protocol.ExplainedBound{Name: name, At: at.UnixMilli(), InMs: at.Sub(f.Now).Milliseconds(), Why: why})
 		}
 	}
-	add("run_timeout", f.runEnds())
+	add("run_timeout", f.runEnds(), f.budget().Why)
 	if f.runHeld() {
-		add("model_silence", f.silenceEnds())
-		add("tool_deadline", f.toolEnds())
+		cron := f.Active != nil && f.Active.Lane == string(queue.Cron)
+		add("model_silence", f.silenceEnds(), timeout.WhySilence(f.Input.Limit, f.budget(), cron))
+		add("tool_deadline", f.toolEnds(), "the tool's own limit")
 		if !f.Thresholds.Off {
-			add("stuck_warn", f.warns())
-			add("stuck_abort", f.aborts())
+			add("stuck_warn", f.warns(), "operators hear of a run without a sign of life")
+			add("stuck_abort", f.aborts(), "a run without a sign of life is ended")
 		}
 	}
 	if f.Meta.Owner != "" {
-		add("lease", f.Meta.Lease)
+		add("lease", f.Meta.Lease, "what the holder of the claim has been granted; it is renewed")
 	}
 	slices.SortStableFunc(out, func(a, b protocol.ExplainedBound) int { return cmp.Compare(a.At, b.At) })
 	return out
@@ -170,14 +173,16 @@ func (f *Facts) runEnds() time.Time {
 	if f.Meta.Active == "" || f.Active == nil {
 		return time.Time{}
 	}
-	budget := f.RunTimeout
-	switch ms := f.Active.Input.TimeoutMs; {
-	case ms < 0:
-		return time.Time{}
-	case ms > 0:
-		budget = time.Duration(ms) * time.Millisecond
+	paused := time.Duration(f.Active.Counted().PausedMs) * time.Millisecond
+	return f.budget().End(time.UnixMilli(f.Meta.ActiveAt), paused)
+}
+
+// budget is the active run's.
+func (f *Facts) budget() timeout.Bound {
+	if f.Active == nil {
+		return timeout.Bound{}
 	}
-	return time.UnixMilli(f.Meta.ActiveAt).Add(budget)
+	return timeout.Budget(f.Active.Input.TimeoutMs, f.RunTimeout)
 }
 
 func (f *Facts) alive() time.Time { return f.Now.Add(-f.Input.Progress) }

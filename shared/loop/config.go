@@ -27,6 +27,7 @@ import (
 	"laneway/shared/session"
 	"laneway/shared/stream"
 	"laneway/shared/table"
+	"laneway/shared/timeout"
 	"laneway/shared/tool"
 	"laneway/shared/transcript"
 )
@@ -80,12 +81,12 @@ type Config struct {
 	Agents Agents
 	Ends   Ends
 
-	// Measure is told of every run that this runner ended, once its end is in the
 	Chains    Chains    // nil: the model that Models selects, alone
 	Cooldowns Cooldowns // nil: nothing is remembered of credentials
 	// Preferred is what holds for an agent's runs where nothing else is said; nil: nothing.
 	Preferred func(agentID string) Preferred
 
+	// Measure is told of every run that this runner ended, once its end is in the
 	// tables; it must not block. nil: nobody is.
 	Measure func(run.Status)
 
@@ -120,7 +121,7 @@ func New(c Config) (*Runner, error) {
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
-	c.RunTimeout = cmp.Or(c.RunTimeout, 48*time.Hour)
+	c.RunTimeout = cmp.Or(c.RunTimeout, timeout.Run)
 	c.StepNeed = cmp.Or(c.StepNeed, 30*time.Second)
 	c.Reserve = cmp.Or(c.Reserve, 5*time.Second)
 	c.MaxSteps = cmp.Or(c.MaxSteps, 1000)

@@ -10,6 +10,7 @@ import (
 	"laneway/shared/session"
 	"laneway/shared/stream"
 	"laneway/shared/table"
+	"laneway/shared/timeout"
 	"laneway/shared/tool"
 	"laneway/shared/transcript"
 )
@@ -109,7 +110,8 @@ func (a *attempt) do(ctx context.Context, calls []*call) error {
 }
 
 // runAll runs calls and writes the results of those that are faster than others as
-// they come. When it returns, no tool runs any more.
+// they come. When it returns, no tool runs any more, but those that did not end within
+// timeout.Settle of being told to.
 func (a *attempt) runAll(ctx context.Context, todo []*call) (err error) {
 	blocks := make([]model.Block, len(todo))
 	for i, c := range todo {
@@ -122,9 +124,18 @@ func (a *attempt) runAll(ctx context.Context, todo []*call) (err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	done := make(chan finished, len(todo))
 	defer func() {
-		cancel(err) // none outlives the step, whatever ends it
-		for f := range done {
-			f.c.result = &f.r
+		cancel(err) // whatever ends the step ends its tools
+		for late := a.r.Clock.After(timeout.Settle); ; {
+			select {
+			case f, more := <-done:
+				if !more {
+					return
+				}
+				f.c.result = &f.r
+			case <-late:
+				a.leaveTools(todo)
+				return
+			}
 		}
 	}()
 	sequential := tool.Plan(blocks, a.tools)
@@ -139,8 +150,13 @@ func (a *attempt) runAll(ctx context.Context, todo []*call) (err error) {
 			done <- finished{todo[i], a.run(ctx, todo[i])}
 		})
 	}()
-	left := len(todo)
-	for f := range done {
+	for left := len(todo); left > 0; {
+		var f finished
+		select {
+		case f = <-done:
+		case <-ctx.Done():
+			return nil
+		}
 		got := []*call{f.c}
 		f.c.result = &f.r
 		for range len(done) {
@@ -150,13 +166,32 @@ func (a *attempt) runAll(ctx context.Context, todo []*call) (err error) {
 		}
 		left -= len(got)
 		if left == 0 || context.Cause(ctx) != nil {
-			continue
+			return nil
 		}
 		if err := a.commitSome(ctx, got); !tolerable(err) {
 			return err
 		}
 	}
 	return nil
+}
+
+// leaveTools goes on without tools that do not end although they were told to: what
+// they may still do, they do without the claim. Nothing of theirs is touched any more,
+// their calls are closed as aborted ones.
+func (a *attempt) leaveTools(todo []*call) {
+	var names []string
+	for _, c := range todo {
+		if c.result != nil {
+			continue
+		}
+		names = append(names, c.block.Name)
+		for i, d := range a.doing {
+			if d == c {
+				a.doing[i] = &call{block: c.block, index: c.index, begun: c.begun, known: true, launched: true, cut: true}
+			}
+		}
+	}
+	a.r.Logger.Warn("tools did not end with their step", "session", a.ref.Hash(), "run", a.st.Ref.Run, "tools", names)
 }
 
 // mailWaits says whether a message was steered into the run: then what has not begun

@@ -8,6 +8,7 @@ import (
 
 	"laneway/shared/run"
 	"laneway/shared/session"
+	"laneway/shared/timeout"
 )
 
 // Why a turn cannot go on.
@@ -103,14 +104,9 @@ func (a *attempt) watch() (context.Context, func()) {
 }
 
 // endOfRun is when the run's budget is over; zero: never. The budget is of
-// execution: it counts from the first claim, waiting in the lane is free.
+// execution: it counts from the first claim, over all attempts; waiting in the lane is
+// free, and so is waiting for an approval.
 func (a *attempt) endOfRun() time.Time {
-	budget := a.r.RunTimeout
-	switch ms := a.st.Input.TimeoutMs; {
-	case ms < 0:
-		return time.Time{}
-	case ms > 0:
-		budget = time.Duration(ms) * time.Millisecond
-	}
-	return time.UnixMilli(a.st.StartedAt).Add(budget)
+	return timeout.Budget(a.st.Input.TimeoutMs, a.r.RunTimeout).
+		End(time.UnixMilli(a.st.StartedAt), time.Duration(a.chk.PausedMs)*time.Millisecond)
 }

@@ -74,6 +74,7 @@ type ExplainedBound struct {
 	Name string `json:"name"` // run_timeout, model_silence, tool_deadline, lease, stuck_warn, stuck_abort
 	At   int64  `json:"at"`
 	InMs int64  `json:"inMs"`
+	Why  string `json:"why"` // this one and no other
 }
 
 // ExplainedAction is what happens by itself.

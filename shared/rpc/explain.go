@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -12,6 +11,7 @@ import (
 	"laneway/shared/protocol"
 	"laneway/shared/run"
 	"laneway/shared/session"
+	"laneway/shared/timeout"
 )
 
 // diagMethods are for whoever asks why a session is quiet.
@@ -49,13 +49,10 @@ func (g *Gateway) sessionsExplain(ctx context.Context, r *Request) error {
 	return r.Reply(diag.Explain(f))
 }
 
-// defaultRunTimeout is the budget of a run that names none (spec: runtime 5.1).
-const defaultRunTimeout = 48 * time.Hour
-
 // facts reads what a session is explained from.
 func (g *Gateway) facts(ctx context.Context, m session.Meta) (diag.Facts, error) {
 	f := diag.Facts{
-		Meta: m, Now: g.Clock.Now(), Times: g.Claims.Times, Thresholds: g.Diagnostics.WithDefaults(), RunTimeout: cmp.Or(g.RunTimeout, defaultRunTimeout),
+		Meta: m, Now: g.Clock.Now(), Times: g.Claims.Times, Thresholds: g.Diagnostics.WithDefaults(), RunTimeout: cmp.Or(g.RunTimeout, timeout.Run),
 	}
 	in, err := g.inputs(ctx, &m)
 	if err != nil {

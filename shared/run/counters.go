@@ -16,6 +16,8 @@ type Counters struct {
 	// Used is what attempts that ended with a checkpoint have used, by what it is
 	// billed by. What a dead attempt used is not known.
 	Used map[meter.Name]float64 `json:"used,omitempty"`
+	// PausedMs is what the run has waited for approvals: it does not count as its time.
+	PausedMs int64 `json:"paused,omitempty"`
 }
 
 // Counted is what the run has done so far, or did.

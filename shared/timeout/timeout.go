@@ -1,0 +1,75 @@
+// Package timeout has every limit of time that a run is under, in one place (spec:
+// runtime 5.1 to 5.4): how long each is, and why that one holds.
+//
+// Guarantees: it is pure: the same inputs give the same limits on every machine and in
+// every attempt of a run, so that what is left of one is carried over attempts and
+// never begins anew; and a zero For is always "no limit", never "at once".
+package timeout
+
+import (
+	"time"
+)
+
+// Limits that depend on nothing.
+const (
+	Run        = 48 * time.Hour   // of a run that nobody gave another
+	Compaction = 3 * time.Minute  // of one compaction, and the one grace of a run whose time ends in one
+	Settle     = 2 * time.Second  // what works for a run that was aborted gets so long to end
+	SettleWarn = 10 * time.Second // then it is in the log
+	Wait       = 30 * time.Second // of agent.wait
+	CronTurn   = time.Hour        // of a scheduled run that nobody gave another
+)
+
+// Bound is a limit with its reason.
+type Bound struct {
+	For time.Duration // 0: none
+	Why string        // a piece of a sentence for whoever asks
+	// Explicit says that the caller of the run named it: then it bounds a model's
+	// silence too.
+	Explicit bool
+}
+
+// Budget is how long a run may execute. inputMs is what its caller asked for: 0
+// nothing, negative no limit. configured is the agent's; 0: nobody configured it,
+// negative: no limit.
+func Budget(inputMs int64, configured time.Duration) Bound {
+	switch {
+	case inputMs < 0:
+		return Bound{Why: "its caller asked for no limit", Explicit: true}
+	case inputMs > 0:
+		return Bound{For: time.Duration(inputMs) * time.Millisecond, Why: "its caller asked for it", Explicit: true}
+	case configured < 0:
+		return Bound{Why: "runs have no limit by configuration"}
+	case configured > 0 && configured != Run:
+		return Bound{For: configured, Why: "it is configured for all runs"}
+	}
+	return Bound{For: Run, Why: "the default of runs"}
+}
+
+// End is when a run is over its budget: the time since its first attempt began counts,
+// whoever was at it, but for what it waited for approvals. Zero: never.
+func (b Bound) End(began time.Time, paused time.Duration) time.Time {
+	if b.For <= 0 || began.IsZero() {
+		return time.Time{}
+	}
+	return began.Add(b.For + max(paused, 0))
+}
+
+// Left is how much of it is left at a time, never less than nothing; none where there
+// is no limit (false).
+func (b Bound) Left(began time.Time, paused time.Duration, now time.Time) (time.Duration, bool) {
+	end := b.End(began, paused)
+	if end.IsZero() {
+		return 0, false
+	}
+	return max(end.Sub(now), 0), true
+}
+
+// Grace is how much longer a run may go on whose time is over: a compaction that is
+// under way then may end, once in a run.
+func Grace(compacting, used bool) time.Duration {
+	if compacting && !used {
+		return Compaction
+	}
+	return 0
+}

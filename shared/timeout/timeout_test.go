@@ -1,0 +1,155 @@
+package timeout
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"laneway/shared/model"
+	"laneway/shared/model/watch"
+)
+
+const s = time.Second
+
+// TestRuntime51_Budget: each row of "Agent runtime".
+func TestRuntime51_Budget(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name       string
+		inputMs    int64
+		configured time.Duration
+		want       Bound
+	}{
+		{"nobody says anything: 48 h", 0, 0, Bound{For: 48 * time.Hour, Why: "the default of runs"}},
+		{"configured", 0, 600 * s, Bound{For: 600 * s, Why: "it is configured for all runs"}},
+		{"configured as none", 0, -1, Bound{Why: "runs have no limit by configuration"}},
+		{"the caller's", 5000, 600 * s, Bound{For: 5 * s, Why: "its caller asked for it", Explicit: true}},
+		{"the caller's 0: none", -1, 600 * s, Bound{Why: "its caller asked for no limit", Explicit: true}},
+	} {
+		if got := Budget(row.inputMs, row.configured); got != row.want {
+			t.Errorf("%s: %+v, want %+v", row.name, got, row.want)
+		}
+	}
+}
+
+// TestRuntime51_TheRemainderIsCarried: the budget counts from the first attempt,
+// approvals pause it, progress does not renew it.
+func TestRuntime51_TheRemainderIsCarried(t *testing.T) {
+	t.Parallel()
+	began := time.Unix(1000, 0)
+	b := Budget(60_000, 0)
+	for _, row := range []struct {
+		name   string
+		paused time.Duration
+		at     time.Duration
+		left   time.Duration
+	}{
+		{"first attempt", 0, 10 * s, 50 * s},
+		{"a later attempt goes on with what is left", 0, 45 * s, 15 * s},
+		{"approvals pause it", 30 * s, 45 * s, 45 * s},
+		{"over", 0, 61 * s, 0},
+	} {
+		left, limited := b.Left(began, row.paused, began.Add(row.at))
+		if !limited || left != row.left {
+			t.Errorf("%s: %s left, want %s", row.name, left, row.left)
+		}
+	}
+	if _, limited := Budget(-1, 0).Left(began, 0, began.Add(1000*time.Hour)); limited {
+		t.Error("a run without a limit has one")
+	}
+	if !b.End(time.Time{}, 0).IsZero() {
+		t.Error("a run that has not begun ends")
+	}
+}
+
+// TestRuntime51_CompactionGrace: once in a run, and only where one is under way.
+func TestRuntime51_CompactionGrace(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		compacting, used bool
+		want             time.Duration
+	}{{false, false, 0}, {true, false, 180 * s}, {true, true, 0}, {false, true, 0}} {
+		if got := Grace(row.compacting, row.used); got != row.want {
+			t.Errorf("%+v: %s", row, got)
+		}
+	}
+}
+
+// TestRuntime52_Rows: each row of the decision table, with the reason that it gives.
+func TestRuntime52_Rows(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name string
+		w    watch.Windows
+		want time.Duration
+	}{
+		{"row 1: the provider's timeoutSeconds", watch.Windows{ProviderTimeout: 400 * s, Endpoint: model.Cloud}, 400 * s},
+		{"row 1: the provider's timeoutSeconds, cut to the run's own limit", watch.Windows{ProviderTimeout: 400 * s, RunTimeout: 100 * s, AgentTimeout: s, Endpoint: model.Cloud}, 100 * s},
+		{"row 1: the provider's timeoutSeconds, cut to the agent's limit", watch.Windows{ProviderTimeout: 400 * s, AgentTimeout: 200 * s, Endpoint: model.Cloud}, 200 * s},
+		{"row 2: the run's own limit, scheduled", watch.Windows{RunTimeout: 600 * s, Cron: true, Endpoint: model.SelfHosted}, 600 * s},
+		{"row 3: the run's own limit, scheduled", watch.Windows{RunTimeout: 600 * s, Cron: true, Endpoint: model.Cloud}, 60 * s},
+		{"row 4: the run's own limit", watch.Windows{RunTimeout: 600 * s, Endpoint: model.Local}, 600 * s},
+		{"row 4: the run's own limit", watch.Windows{RunTimeout: 600 * s, Endpoint: model.SelfHosted}, 300 * s},
+		{"row 4: the run's own limit", watch.Windows{RunTimeout: 600 * s, Endpoint: model.Cloud}, 120 * s},
+		{"row 5: the agent's limit", watch.Windows{AgentTimeout: 600 * s, Endpoint: model.Cloud}, 120 * s},
+		{"row 6: a local endpoint may be silent", watch.Windows{Endpoint: model.Local}, 0},
+		{"row 7: the class of the endpoint, self-hosted", watch.Windows{Endpoint: model.SelfHosted}, 300 * s},
+		{"row 8: the class of the endpoint, cloud", watch.Windows{Endpoint: model.Cloud}, 120 * s},
+	} {
+		got := Idle(row.w)
+		if got.For != row.want || !strings.HasPrefix(got.Why, row.name) {
+			t.Errorf("%s: %+v", row.name, got)
+		}
+	}
+}
+
+func TestRuntime51_FirstEvent(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		w    watch.Windows
+		want Bound
+	}{
+		{watch.Windows{Endpoint: model.Cloud}, Bound{For: 120 * s, Why: "the class of the endpoint"}},
+		{watch.Windows{Endpoint: model.Local}, Bound{For: 300 * s, Why: "the class of the endpoint"}},
+		{watch.Windows{ProviderTimeout: 400 * s, RunTimeout: 20 * s}, Bound{For: 20 * s, Why: "the provider's timeoutSeconds, cut to the run's own limit", Explicit: true}},
+	} {
+		if got := FirstEvent(row.w); got != row.want {
+			t.Errorf("%+v: %+v, want %+v", row.w, got, row.want)
+		}
+	}
+}
+
+func TestRuntime52_WhySilence(t *testing.T) {
+	t.Parallel()
+	own := Budget(20_000, 0)
+	for _, row := range []struct {
+		limit time.Duration
+		run   Bound
+		cron  bool
+		want  string
+	}{
+		{20 * s, own, false, "the run's own limit"},
+		{60 * s, Budget(3_600_000, 0), true, "a scheduled run at a cloud endpoint"},
+		{120 * s, Bound{}, false, "cloud"},
+		{300 * s, Bound{}, false, "self-hosted or local"},
+		{77 * s, Bound{}, false, "the provider's timeoutSeconds"},
+	} {
+		if got := WhySilence(row.limit, row.run, row.cron); !strings.Contains(got, row.want) {
+			t.Errorf("%+v: %s", row, got)
+		}
+	}
+}
+
+// TestRuntime54_CronTurn: 60 minutes, what the job says, 0 none.
+func TestRuntime54_CronTurn(t *testing.T) {
+	t.Parallel()
+	of := func(f float64) *float64 { return &f }
+	for _, row := range []struct {
+		seconds *float64
+		want    int64
+	}{{nil, 3_600_000}, {of(30), 30_000}, {of(0.0001), 1}, {of(0), -1}, {of(1e9), -1}} {
+		if got := CronMs(row.seconds); got != row.want {
+			t.Errorf("%v: %d, want %d", row.seconds, got, row.want)
+		}
+	}
+}
