@@ -3,6 +3,7 @@
 # OpenAI's API, with SmolLM2-135M, in a virtual environment under .cache/.
 #
 #   scripts/model.sh                    the suites that talk to it
+#   scripts/model.sh install            only the install
 #   scripts/model.sh run FORMAT CMD...  one command with OPENAI_BASE_URL and OPENAI_API_KEY
 #                                       set for it; the server is always stopped afterwards
 #
@@ -99,6 +100,9 @@ end() {
 }
 
 case ${1:-suites} in
+install)
+  install
+  ;;
 suites)
   # Forcing a tool needs the one format, whole turns that offer tools the other. One
   # test at a time: the server drops the answer it is at when it is asked anew.
@@ -124,7 +128,7 @@ run)
   "$@"
   ;;
 *)
-  sed -n '2,12s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
+  sed -n '2,13s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
   exit 2
   ;;
 esac
