@@ -16,7 +16,13 @@ type Stop struct {
 	Reason       string // stop reason of the runs: rpc, stop, ...
 	ConnectionID string
 	FrameAt      int64 // µs, see Call
+	// Unless names a run that must not be known yet, of StopAll: a repeat of what asks
+	// for the stop must not end what the first one began.
+	Unless string
 }
+
+// ErrKnown is a stop on behalf of a run that has been accepted already.
+var ErrKnown = errors.New("lane: the run is known already")
 
 // StopRun stops one run: one that waits is ended here and now, a started one gets
 // a cancel mark that its holder sees within Times.Poll. It gives false for a run
@@ -133,6 +139,10 @@ func (s *Service) StopAll(ctx context.Context, q Stop) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
+		// Read in this order: what is accepted after META was read fails the mark.
+		if known, err := s.knows(ctx, q); known || err != nil {
+			return nil, errors.Join(err, errIf(known))
+		}
 		var hit []string
 		for _, p := range m.Pending {
 			if p.Seq > m.Cutoff {
@@ -169,4 +179,23 @@ func (s *Service) StopAll(ctx context.Context, q Stop) ([]string, error) {
 		return hit, s.Nudge(ctx, m, "stop", "stop/"+s.NewID())
 	}
 	return nil, ErrUnavailable
+}
+
+// knows says whether the run is known that a stop must come before.
+func (s *Service) knows(ctx context.Context, q Stop) (bool, error) {
+	if q.Unless == "" {
+		return false, nil
+	}
+	_, err := run.Load(ctx, s.Store, run.RefOf(q.Ref.Tenant, q.Unless))
+	if errors.Is(err, run.ErrUnknown) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func errIf(known bool) error {
+	if known {
+		return ErrKnown
+	}
+	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode"
 
+	"laneway/shared/claim"
 	"laneway/shared/lane"
 	"laneway/shared/protocol"
 	"laneway/shared/run"
@@ -125,11 +126,13 @@ func (g *Gateway) startOver(ctx context.Context, ref session.Ref, o over) (st ru
 			return st, false, err
 		}
 	}
-	err = g.stopAndReset(ctx, ref, o.reason, stopStop, more...)
-	if errors.Is(err, table.ErrCondition) {
-		// A call with the same key was faster.
-		st, err = run.Load(ctx, g.Store, run.RefOf(ref.Tenant, o.runID))
-		return st, true, err
+	err = g.stopAndReset(ctx, ref, o.reason, stopStop, o.runID, more...)
+	if errors.Is(err, table.ErrCondition) || errors.Is(err, lane.ErrKnown) || errors.Is(err, claim.ErrBusy) {
+		// A call with the same key may have been faster: what it began goes on.
+		st, known := run.Load(ctx, g.Store, run.RefOf(ref.Tenant, o.runID))
+		if !errors.Is(known, run.ErrUnknown) {
+			return st, true, known
+		}
 	}
 	if err == nil {
 		g.announce(ctx, ref, o.reason)

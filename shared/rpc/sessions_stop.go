@@ -93,8 +93,9 @@ func (g *Gateway) ended(ctx context.Context, tenant, runID string) error {
 // quiesce stops everything that the session has accepted and waits until no run is
 // active. It puts no mark for the frames of the caller's connection: what follows in
 // the same frame is to run.
-func (g *Gateway) quiesce(ctx context.Context, ref session.Ref, why string) error {
-	hit, err := g.Lanes.StopAll(ctx, lane.Stop{Ref: ref, Reason: why})
+// With unless, the id of a run, it is lane.ErrKnown where that run is known.
+func (g *Gateway) quiesce(ctx context.Context, ref session.Ref, why, unless string) error {
+	hit, err := g.Lanes.StopAll(ctx, lane.Stop{Ref: ref, Reason: why, Unless: unless})
 	if err != nil {
 		return err
 	}
@@ -106,10 +107,11 @@ func (g *Gateway) quiesce(ctx context.Context, ref session.Ref, why string) erro
 
 // stopAndReset starts a session over: its work is stopped, then a boundary row is
 // written that the past stays behind. The session keeps its id. more is written in
-// the same transaction; a failed condition of one of them is a *table.ConditionError
+// the same transaction. unless, if not empty, is a run that must not be known when it is
+// made (lane.ErrKnown, or table.ErrCondition); a failed condition of one of them is a *table.ConditionError
 // and leaves the session as it was. A session that was never used has nothing to
 // reset: only more is written.
-func (g *Gateway) stopAndReset(ctx context.Context, ref session.Ref, reason, why string, more ...table.Op) error {
+func (g *Gateway) stopAndReset(ctx context.Context, ref session.Ref, reason, why, unless string, more ...table.Op) error {
 	m, err := session.LoadMeta(ctx, g.Store, ref)
 	if err != nil {
 		return err
@@ -120,7 +122,7 @@ func (g *Gateway) stopAndReset(ctx context.Context, ref session.Ref, reason, why
 		}
 		return g.write(ctx, more...)
 	}
-	if err := g.quiesce(ctx, ref, why); err != nil {
+	if err := g.quiesce(ctx, ref, why, unless); err != nil {
 		return err
 	}
 	return g.underClaim(ctx, ref, func(ctx context.Context, h *claim.Holder) error {
@@ -134,8 +136,13 @@ func (g *Gateway) stopAndReset(ctx context.Context, ref session.Ref, reason, why
 		if err != nil {
 			return err
 		}
+		more := slices.Clone(more)
+		if unless != "" && len(more) == 0 {
+			r := run.RefOf(ref.Tenant, unless)
+			more = append(more, table.Op{Kind: table.Check, Key: r.StatusKey(), If: table.NotExists()})
+		}
 		return h.Commit(ctx, claim.Tx{
-			Head: e.Seq, Ops: append(slices.Clone(more), op),
+			Head: e.Seq, Ops: append(more, op),
 			Set: []table.SetOp{
 				{Path: table.P(session.AttrBase), Value: e.Seq},
 				{Path: table.P(session.AttrUpdated), Value: now},
@@ -163,7 +170,7 @@ func (g *Gateway) sessionsReset(ctx context.Context, r *Request) error {
 	if err := expected(&v, p.ExpectedSessionID); err != nil {
 		return err
 	}
-	if err := g.stopAndReset(ctx, ref, orElse(p.Reason, reasonReset), protocol.StopRPC); err != nil {
+	if err := g.stopAndReset(ctx, ref, orElse(p.Reason, reasonReset), protocol.StopRPC, ""); err != nil {
 		return err
 	}
 	return g.replyChanged(ctx, r, ref, "reset", protocol.SessionChanged{})
@@ -206,7 +213,7 @@ func (g *Gateway) sessionsDelete(ctx context.Context, r *Request) error {
 	if err := expected(&v, p.ExpectedSessionID); err != nil {
 		return err
 	}
-	if err := g.quiesce(ctx, ref, protocol.StopRPC); err != nil {
+	if err := g.quiesce(ctx, ref, protocol.StopRPC, ""); err != nil {
 		return err
 	}
 	old := ""
