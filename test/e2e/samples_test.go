@@ -26,12 +26,9 @@ func samples(t *testing.T, s *stack) {
 		for _, file := range files {
 			name := strings.TrimSuffix(filepath.Base(file), ".json")
 			t.Run(function+" gets "+name, func(t *testing.T) {
-				event, err := os.ReadFile(file)
-				if err != nil {
-					t.Fatal(err)
-				}
+				event := s.sample(t, file)
 				out, err := lambda.NewFromConfig(s.aws).Invoke(within(t, patience), &lambda.InvokeInput{
-					FunctionName: aws.String(s.name + "-" + function), Payload: event,
+					FunctionName: aws.String(s.name + "-" + function), Payload: []byte(event),
 				})
 				if err != nil {
 					t.Fatal(err)
@@ -58,4 +55,20 @@ func samples(t *testing.T, s *stack) {
 			})
 		}
 	}
+}
+
+// sample is an event whose connection is of this stack's API: a function may post to no
+// other.
+func (s *stack) sample(t *testing.T, file string) string {
+	t.Helper()
+	event, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := strings.Split(strings.TrimPrefix(s.URL, "ws"), "/")
+	api, stage := address[len(address)-2], address[len(address)-1]
+	return strings.NewReplacer(
+		"https://a1b2c3d4e5.execute-api.eu-central-1.amazonaws.com/prod", "http"+strings.Join(address, "/"),
+		`"apiId": "a1b2c3d4e5"`, `"apiId": "`+api+`"`, `"stage": "prod"`, `"stage": "`+stage+`"`,
+	).Replace(string(event))
 }
