@@ -28,11 +28,13 @@ const (
 	postsPlain = 15.0
 	postsTools = 70.0
 
-	// Write units of DynamoDB of a turn, by table. Measured. Of those of sessions, an
+	// Units of DynamoDB of a turn, by table. Measured. Of those of sessions, an
 	// index takes what the transitions of a session say: into "active" and out of it, and
 	// from one place in "recent" to the next.
 	sessionsWrites = (1-toolShare)*14.0 + toolShare*54.0
 	runsWrites     = (1-toolShare)*8.0 + toolShare*84.0
+	sessionsReads  = (1-toolShare)*5.0 + toolShare*31.0
+	sessionWrites  = 54.0 / (toolRounds + 1) / modelSeconds // a second of the busiest session
 	activeWrites   = 2.0
 	recentWrites   = 2.0
 	activeKeys     = 16.0 // of the index, shared/session

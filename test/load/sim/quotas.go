@@ -57,9 +57,11 @@ func wanted(users int, free Result, l Limits) []quota {
 		{"SQS sends to a lane", quotaSends, perSecond},
 		{"table `sessions`, new", quotaNewTable, perSecond * sessionsWrites},
 		{"table `sessions`", quotaTable, perSecond * sessionsWrites},
+		{"table `sessions`, reads", quotaTable, perSecond * sessionsReads},
 		{"table `runs`", quotaTable, perSecond * runsWrites},
 		{"index `active`, one of 16 keys", quotaPartition, perSecond * activeWrites / activeKeys},
 		{"index `recent`, all users in one tenant", quotaPartition, perSecond * recentWrites},
+		{"one session's key in `sessions`", quotaPartition, sessionWrites},
 		{"schedules", quotaSchedules, float64(users) * jobsOfUsers},
 		{"firings of schedules at nine", quotaFirings, float64(users) * jobsAtOnce / secondsAtOnce},
 	}

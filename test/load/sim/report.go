@@ -125,8 +125,12 @@ func matrix(all []population) string {
 			}
 			b.WriteString(" " + cell + " |")
 		}
-		for _, p := range largest {
-			fmt.Fprintf(&b, " %s |", thousands(rough(float64(p.users)/p.of(q.name).share())))
+		for i, p := range largest {
+			at := thousands(rough(float64(p.users) / p.of(q.name).share()))
+			if p.of(q.name).want == all[i].of(q.name).want {
+				at = "never" // it does not grow with the users
+			}
+			b.WriteString(" " + at + " |")
 		}
 		b.WriteString("\n")
 	}
