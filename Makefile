@@ -106,6 +106,14 @@ fault: ## the durable core in FAULT_SEEDS simulations in which all goes wrong (d
 soak: ## a conversation of SOAK (default 30m) with a gateway that dies every five seconds
 	SOAK=$(SOAK) $(SUM) -name soak -- -count=1 -timeout 90m -run '^TestSoak$$' ./test/fault
 
+.PHONY: soak-endpoint
+soak-endpoint: ## likewise with a deployed stack, whose runner's process is killed
+	SOAK=$(SOAK) ENDPOINT="$(ENDPOINT)" scripts/e2e.sh -timeout 90m -run '^TestSoak$$'
+
+.PHONY: recovery
+recovery: ## how long a conversation stands still when its gateway is killed, three times for real
+	LANEWAY_RECOVERY=3 $(SUM) -name recovery -- -count=1 -timeout 20m -run '^TestRecovery' ./test/crash
+
 .PHONY: infra-test
 infra-test: ## the template's tests (the first build of its module takes a minute)
 	scripts/infra.sh
