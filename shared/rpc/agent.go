@@ -49,6 +49,10 @@ func (g *Gateway) agent(ctx context.Context, r *Request) error {
 		}
 		p.Message = text
 	}
+	inline, done, err := g.agentDirected(ctx, r, ref, hash, &p)
+	if done || err != nil {
+		return err
+	}
 	files, err := g.attached(ctx, r, p.Attachments)
 	if err != nil {
 		return err
@@ -62,6 +66,7 @@ func (g *Gateway) agent(ctx context.Context, r *Request) error {
 			Provider: p.Provider, Model: p.Model, TimeoutMs: budget(p.Timeout, time.Second), Cwd: p.Cwd, Label: p.Label, SessionID: p.SessionID,
 		},
 	}
+	inline.apply(&st.Input)
 	acc, err := g.Lanes.Accept(ctx, lane.Call{
 		Run: st, ConnectionID: r.Conn.ID, FrameAt: r.frame.At,
 		Accepted: func(st run.Status) { g.replyAccepted(r, st) },

@@ -50,7 +50,7 @@ func (g *Gateway) send(ctx context.Context, r *Request, p *protocol.ChatSendPara
 	if err != nil {
 		return err
 	}
-	var inline directive
+	var inline inlined
 	if !p.SuppressCommandInterpretation {
 		if done, err := g.command(ctx, r, ref, hash, p, &inline); done || err != nil {
 			return err
@@ -65,9 +65,13 @@ func (g *Gateway) send(ctx context.Context, r *Request, p *protocol.ChatSendPara
 	if err != nil {
 		return err
 	}
+	if p.FastMode != nil {
+		st.Input.Fast = fastMode(*p.FastMode)
+	}
+	inline.levels.apply(&st.Input)
 	call := lane.Call{
 		Run: st, ConnectionID: r.Conn.ID, FrameAt: r.frame.At,
-		Rules: func(ctx context.Context) (lane.Rules, error) { return g.rules(ctx, ref, p.QueueMode, inline) },
+		Rules: func(ctx context.Context) (lane.Rules, error) { return g.rules(ctx, ref, p.QueueMode, inline.queue) },
 		Accepted: func(st run.Status) {
 			g.reply(r, protocol.ChatSent{RunID: st.RunID, Status: protocol.StatusStarted, Disposition: st.Disposition.Wire()})
 		},

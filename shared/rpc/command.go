@@ -30,12 +30,28 @@ const (
 // stopStop is the stop reason of runs that a chat command stopped.
 const stopStop = "stop"
 
+// inlined is what a message says beside its text.
+type inlined struct {
+	queue  directive
+	levels levels
+}
+
 // command does what a message asks for that is a command. done says that it is
 // answered; otherwise the message goes on, without the command that it began with,
-// and inline has what that said of queueing.
-func (g *Gateway) command(ctx context.Context, r *Request, ref session.Ref, hash string, p *protocol.ChatSendParams, inline *directive) (done bool, err error) {
+// and inline has what it said of queueing and of how it is to be answered.
+func (g *Gateway) command(ctx context.Context, r *Request, ref session.Ref, hash string, p *protocol.ChatSendParams, inline *inlined) (done bool, err error) {
 	if len(p.Attachments) > 0 {
 		return false, nil
+	}
+	if strings.Contains(p.Message, "/") {
+		l, rest, text, err := g.directed(ctx, r, ref, p.Message)
+		switch {
+		case err != nil:
+			return true, err
+		case text != "":
+			return true, g.notice(ctx, r, ref, hash, p.IdempotencyKey, text)
+		}
+		p.Message, inline.levels = rest, l
 	}
 	if isStop(p.Message) {
 		ids, err := g.stop(ctx, r, ref, "", stopStop)
@@ -49,7 +65,7 @@ func (g *Gateway) command(ctx context.Context, r *Request, ref session.Ref, hash
 		case problem != nil:
 			return true, g.notice(ctx, r, ref, hash, p.IdempotencyKey, problem.Error())
 		case rest != "":
-			p.Message, *inline = rest, d
+			p.Message, inline.queue = rest, d
 			return false, nil
 		}
 		text, err := g.queueCommand(ctx, ref, d)

@@ -11,6 +11,7 @@ func (g *Gateway) listMethods() map[string]handler {
 	methods := map[string]handler{
 		"agents.list":          g.agentsList,
 		"models.list":          g.modelsList,
+		"models.authStatus":    g.modelsAuthStatus,
 		"commands.list":        g.commandsList,
 		"question.list":        nothing(protocol.NoQuestions),
 		"plugin.approval.list": nothing(protocol.NoApprovals),
@@ -55,35 +56,6 @@ func (g *Gateway) agentsList(ctx context.Context, r *Request) error {
 	return r.Reply(out)
 }
 
-func (g *Gateway) modelsList(ctx context.Context, r *Request) error {
-	p, perr := protocol.Decode[protocol.ModelsListParams](r.Method, r.Params)
-	if perr != nil {
-		return perr
-	}
-	rows, err := g.modelRows(ctx, r.Tenant(), p.Provider)
-	if err != nil {
-		return err
-	}
-	return r.Reply(protocol.ModelsList{Models: rows})
-}
-
-func (g *Gateway) modelRows(ctx context.Context, tenant, provider string) ([]protocol.ModelRow, error) {
-	models, err := g.Directory.Models(ctx, tenant)
-	if err != nil {
-		return nil, err
-	}
-	yes := true
-	rows := []protocol.ModelRow{}
-	for _, m := range models {
-		if provider == "" || provider == m.Provider {
-			rows = append(rows, protocol.ModelRow{
-				ID: m.ID, Name: orElse(m.Name, m.ID), Provider: m.Provider, Available: &yes, ContextWindow: int64(m.ContextWindow),
-			})
-		}
-	}
-	return rows, nil
-}
-
 // commands are the slash commands that a message may be.
 func commands(args bool) []protocol.CommandRow {
 	row := func(name, text, arg string) protocol.CommandRow {
@@ -96,7 +68,30 @@ func commands(args bool) []protocol.CommandRow {
 		}
 		return c
 	}
+	option := func(name, text, arg string, aliases ...string) protocol.CommandRow {
+		c := row(name, text, arg)
+		c.Category = "options"
+		for _, a := range aliases {
+			c.TextAliases = append(c.TextAliases, "/"+a)
+		}
+		return c
+	}
+	status := func(name, text string) protocol.CommandRow {
+		c := row(name, text, "")
+		c.Category = "status"
+		return c
+	}
 	return []protocol.CommandRow{
+		status("help", "Say what can be written here."),
+		status("commands", "List all commands."),
+		status("status", "Show how things stand with the session."),
+		status("usage", "Show what the session and its last run have used."),
+		status("whoami", "Show who the gateway takes you for."),
+		option("model", "Show, list, set or reset the model of the session.", "provider/id, an alias, list, status or default."),
+		option("think", "Show or set the thinking level.", "off, minimal, low, medium, high, xhigh, adaptive, max, ultra or default.", "thinking", "t"),
+		option("verbose", "Show or set whether tools are told of.", "on, full or off.", "v"),
+		option("reasoning", "Show or set whether reasoning is shown.", "on, off or stream.", "reason"),
+		option("fast", "Show or set fast mode.", "auto, on, off or default."),
 		row("stop", "Stop what the session does.", ""),
 		row("new", "Start over, keeping nothing of the conversation.", "First message of the new conversation."),
 		row("reset", "Start over, keeping nothing of the conversation.", "First message of the new conversation."),

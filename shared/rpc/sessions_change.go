@@ -37,6 +37,9 @@ func (g *Gateway) sessionsPatch(ctx context.Context, r *Request) error {
 	if err := expected(&v, p.ExpectedSessionID); err != nil {
 		return err
 	}
+	if err := g.checkLevels(ctx, r, ref, &v, &p); err != nil {
+		return err
+	}
 	var provider, name string
 	if p.Model.Set && !p.Model.Null {
 		if provider, name, err = g.findModel(ctx, r, p.Model.Value); err != nil {
@@ -53,7 +56,10 @@ func (g *Gateway) sessionsPatch(ctx context.Context, r *Request) error {
 		e.CreatedVia = orElse(e.CreatedVia, viaOperator)
 		patch(e, &p)
 		if p.Model.Set {
-			e.ModelProvider, e.ModelOverride = provider, name
+			e.ModelProvider, e.ModelOverride, e.ModelSource = provider, name, sourceUser
+			if name == "" {
+				e.ModelSource = ""
+			}
 		}
 		return nil
 	})
@@ -61,6 +67,37 @@ func (g *Gateway) sessionsPatch(ctx context.Context, r *Request) error {
 		return err
 	}
 	return g.replyChanged(ctx, r, ref, "patch", protocol.SessionChanged{Path: "laneway"})
+}
+
+// checkLevels refuses a level that is none, or not one of the session's model, and puts
+// the others as they are stored.
+func (g *Gateway) checkLevels(ctx context.Context, r *Request, ref session.Ref, v *view, p *protocol.SessionsPatchParams) error {
+	for _, f := range []struct {
+		member string
+		dir    string
+		value  *protocol.Optional[string]
+	}{{"thinkingLevel", dirThink, &p.ThinkingLevel}, {"verboseLevel", dirVerbose, &p.VerboseLevel}, {"reasoningLevel", dirReasoning, &p.ReasoningLevel}} {
+		if !f.value.Set || f.value.Null {
+			continue
+		}
+		_, agents, infos, err := g.judging(ctx, ref)
+		if err != nil {
+			return err
+		}
+		e := v.prefs()
+		if p.Model.Set && !p.Model.Null {
+			if e.ModelProvider, e.ModelOverride, err = g.findModel(ctx, r, p.Model.Value); err != nil {
+				return err
+			}
+		}
+		s := said{name: f.dir}.read(f.value.Value)
+		known := levelsOf(e, agents, infos, session.AgentOf(ref.Key))
+		if s.clear || !s.known || f.dir == dirThink && !supported(s.level, known) {
+			return protocol.InvalidParams(r.Method, "at /"+f.member+": must be one of "+s.options(known))
+		}
+		f.value.Value = s.level
+	}
+	return nil
 }
 
 // unsupported names a member of a patch that would have no effect here: saying so is
@@ -154,7 +191,7 @@ func (g *Gateway) findModel(ctx context.Context, r *Request, name string) (provi
 		return "", "", err
 	}
 	for _, m := range models {
-		if name == m.Provider+"/"+m.ID || name == m.ID {
+		if name == m.Provider+"/"+m.ID || name == m.ID || m.Alias != "" && strings.EqualFold(name, m.Alias) {
 			return m.Provider, m.ID, nil
 		}
 	}

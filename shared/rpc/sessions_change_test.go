@@ -14,7 +14,7 @@ func TestSessionsPatch(t *testing.T) {
 	c := w.user()
 	var ch protocol.SessionChanged
 	c.ok("sessions.patch", obj{
-		"key": "s", "label": "L", "thinkingLevel": "high", "verboseLevel": "on", "reasoningLevel": "low", "fastMode": "auto", "model": "fake/fake-2",
+		"key": "s", "label": "L", "thinkingLevel": "high", "verboseLevel": "on", "reasoningLevel": "stream", "fastMode": "auto", "model": "fake/fake-2",
 		"queueMode": "collect", "queueDebounceMs": 10, "queueCap": 3, "queueDrop": "old", "sendPolicy": "deny", "category": "work",
 	}, &ch)
 	if !ch.OK || ch.Key != key || ch.SessionID == "" || ch.Resolved.Model != "fake-2" {
@@ -23,7 +23,7 @@ func TestSessionsPatch(t *testing.T) {
 	var d protocol.SessionDescribed
 	c.ok("sessions.describe", obj{"key": "s"}, &d)
 	r := d.Session
-	if r == nil || r.Label != "L" || r.ThinkingLevel != "high" || r.VerboseLevel != "on" || r.ReasoningLevel != "low" || r.FastMode != "auto" || r.Model != "fake-2" ||
+	if r == nil || r.Label != "L" || r.ThinkingLevel != "high" || r.VerboseLevel != "on" || r.ReasoningLevel != "stream" || r.FastMode != "auto" || r.Model != "fake-2" ||
 		r.QueueMode != "collect" || r.EffectiveQueueMode != "collect" || *r.QueueDebounceMs != 10 || *r.QueueCap != 3 || r.QueueDrop != "old" || r.SendPolicy != "deny" || r.Category != "work" {
 		t.Errorf("%+v", r)
 	}

@@ -241,11 +241,11 @@ func TestLists(t *testing.T) {
 			t.Errorf("%s has args", x.Name)
 		}
 	}
-	if !slices.Equal(names, []string{"stop", "new", "reset", "queue"}) {
+	if !slices.Equal(names, []string{"help", "commands", "status", "usage", "whoami", "model", "think", "verbose", "reasoning", "fast", "stop", "new", "reset", "queue"}) {
 		t.Errorf("%v", names)
 	}
 	var meta protocol.ChatMetadata
-	if c.ok("chat.metadata", obj{"sessionKey": "s"}, &meta); len(meta.Models) != 2 || len(meta.Commands) != 4 {
+	if c.ok("chat.metadata", obj{"sessionKey": "s"}, &meta); len(meta.Models) != 2 || len(meta.Commands) != len(names) {
 		t.Errorf("%+v", meta)
 	}
 	for _, m := range []string{"health", "status"} {

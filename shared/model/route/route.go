@@ -245,7 +245,12 @@ func (s *Set) lacksKey(p *catalog.Provider) bool {
 	return p.API == catalog.Anthropic || p.API == catalog.OpenAI && p.BaseURL == ""
 }
 
+// secret gives a key. A process that calls no model has none and must not say of them
+// that they are missing.
 func (s *Set) secret(k catalog.Key) string {
+	if s.cfg.Make == nil && s.cfg.Secret == nil && !k.Zero() {
+		return "elsewhere"
+	}
 	if s.cfg.Secret == nil || k.Zero() {
 		return ""
 	}

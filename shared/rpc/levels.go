@@ -1,0 +1,184 @@
+package rpc
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+
+	"laneway/shared/model/thinking"
+	"laneway/shared/run"
+)
+
+// levels are what a message says about how it is to be answered; empty fields say
+// nothing (spec: loop 8).
+type levels struct {
+	thinking, verbose, reasoning, fast string
+}
+
+// apply puts them into the run of the message alone.
+func (l levels) apply(in *run.Input) {
+	in.Thinking = orElse(l.thinking, in.Thinking)
+	in.Verbose = orElse(l.verbose, in.Verbose)
+	in.Reasoning = orElse(l.reasoning, in.Reasoning)
+	in.Fast = orElse(l.fast, in.Fast)
+}
+
+// The directives, by the name that is stored.
+const (
+	dirThink     = "think"
+	dirVerbose   = "verbose"
+	dirReasoning = "reasoning"
+	dirFast      = "fast"
+	dirModel     = "model"
+)
+
+// directives are their spellings.
+var directives = map[string]string{
+	"/think": dirThink, "/thinking": dirThink, "/t": dirThink,
+	"/verbose": dirVerbose, "/v": dirVerbose,
+	"/reasoning": dirReasoning, "/reason": dirReasoning,
+	"/fast":  dirFast,
+	"/model": dirModel,
+}
+
+// said is one directive of a message.
+type said struct {
+	name  string // dirThink, ...
+	level string // as it is stored; empty: none was given, or it is not one
+	word  string // as it was written; empty: none was given
+	clear bool   // back to what holds where the session says nothing
+	known bool   // word is a level
+}
+
+var (
+	verboseLevels = map[string]string{"on": "on", "full": "full", "off": "off", "true": "on", "false": "off", "all": "full"}
+	showLevels    = map[string]string{"on": "on", "off": "off", "stream": "stream", "true": "on", "false": "off", "streaming": "stream"}
+	fastLevels    = map[string]string{"auto": "auto", "on": "on", "off": "off", "true": "on", "false": "off"}
+	clearWords    = map[string]bool{"default": true, "inherit": true, "clear": true, "reset": true, "unpin": true}
+)
+
+// read gives what a word means to a directive.
+func (s said) read(word string) said {
+	low := strings.ToLower(word)
+	s.word = word
+	switch s.name {
+	case dirThink:
+		s.level, s.known = thinking.Parse(low)
+	case dirVerbose:
+		s.level, s.known = verboseLevels[low], verboseLevels[low] != ""
+	case dirReasoning:
+		s.level, s.known = showLevels[low], showLevels[low] != ""
+	case dirFast:
+		s.level, s.known = fastLevels[low], fastLevels[low] != ""
+	case dirModel:
+		s.level, s.known = word, true
+	}
+	if (s.name == dirThink || s.name == dirFast || s.name == dirModel) && clearWords[low] {
+		s.level, s.clear, s.known = "", true, true
+	}
+	if !s.known {
+		s.level = ""
+	}
+	return s
+}
+
+// cutDirectives takes the directives out of a message. A directive goes with its own
+// separator, other white space stays. In a message that says more, a word that is no
+// level makes it no directive: it is the user's text.
+func cutDirectives(message string) (found []said, rest string) {
+	rest = message
+	for from := 0; ; {
+		at, end, s, ok := nextDirective(rest, from)
+		if !ok {
+			return found, rest
+		}
+		alone := strings.TrimSpace(rest[:at]) == "" && strings.TrimSpace(rest[end:]) == ""
+		if s.word != "" && !s.known && !alone || s.name == dirModel && s.word == "" && !alone {
+			from = at + 1
+			continue
+		}
+		found = append(found, s)
+		rest = rest[:at] + strings.TrimPrefix(rest[end:], " ")
+		from = at
+	}
+}
+
+// nextDirective finds the first directive from a place on: where it begins and ends.
+func nextDirective(text string, from int) (at, end int, s said, ok bool) {
+	for i := from; i < len(text); i++ {
+		if text[i] != '/' || i > 0 && !isSpace(text[i-1]) {
+			continue
+		}
+		j := i + 1
+		for j < len(text) && (text[j] >= 'a' && text[j] <= 'z' || text[j] >= 'A' && text[j] <= 'Z') {
+			j++
+		}
+		name, known := directives[strings.ToLower(text[i:j])]
+		if !known || j < len(text) && text[j] != ':' && !isSpace(text[j]) {
+			continue
+		}
+		s = said{name: name}
+		k := j
+		if k < len(text) && text[k] == ':' {
+			k++
+		}
+		for k < len(text) && (text[k] == ' ' || text[k] == '\t') {
+			k++
+		}
+		word := text[k:wordEnd(text, k)]
+		if word == "" || word[0] == '/' {
+			return i, j, s, true
+		}
+		// "extra high" is one level.
+		if two := wordEnd(text, wordEnd(text, k)+1); name == dirThink && strings.EqualFold(word, "extra") && two <= len(text) {
+			if t := s.read(strings.Join(strings.Fields(text[k:two]), " ")); t.known {
+				return i, two, t, true
+			}
+		}
+		return i, wordEnd(text, k), s.read(word), true
+	}
+	return 0, 0, s, false
+}
+
+func isSpace(b byte) bool { return b == ' ' || b == '\n' || b == '\t' || b == '\r' }
+
+func wordEnd(text string, from int) int {
+	if from >= len(text) {
+		return len(text)
+	}
+	if n := strings.IndexFunc(text[from:], unicode.IsSpace); n >= 0 {
+		return from + n
+	}
+	return len(text)
+}
+
+// options are the levels of a directive for a hint.
+func (s said) options(think []string) string {
+	switch s.name {
+	case dirThink:
+		return strings.Join(think, ", ")
+	case dirVerbose:
+		return "on, full, off"
+	case dirReasoning:
+		return "on, off, stream"
+	}
+	return "auto, on, off, default"
+}
+
+// title is what a directive is called in answers.
+func (s said) title() string {
+	switch s.name {
+	case dirThink:
+		return "thinking level"
+	case dirVerbose:
+		return "verbose level"
+	case dirReasoning:
+		return "reasoning level"
+	}
+	return "fast mode"
+}
+
+// supported says whether a model takes a thinking level.
+func supported(level string, known []string) bool {
+	return level == "" || slices.Contains(known, level)
+}

@@ -1,0 +1,62 @@
+package rpc
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// Loop 8: spellings, forms, and what is left of the message.
+func TestCutDirectives_8(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct{ in, found, rest string }{
+		{"/think high", "think=high", ""},
+		{"/think:high", "think=high", ""},
+		{"/THINK High", "think=high", ""},
+		{"/thinking: low", "think=low", ""},
+		{"/t off", "think=off", ""},
+		{"/think x-high", "think=xhigh", ""},
+		{"/think extra high please", "think=xhigh", "please"},
+		{"/think highest", "think=high", ""},
+		{"/think", "think?", ""},
+		{"/think default", "think!", ""},
+		{"/think banana", "think~banana", ""},
+		{"/v on", "verbose=on", ""},
+		{"/verbose full", "verbose=full", ""},
+		{"/reason stream", "reasoning=stream", ""},
+		{"/fast auto", "fast=auto", ""},
+		{"/fast default", "fast!", ""},
+		{"/model a/b", "model=a/b", ""},
+		{"/model default", "model!", ""},
+		{"/model", "model?", ""},
+		{"/think high /fast on", "think=high fast=on", ""},
+		{"solve this /think high now", "think=high", "solve this now"},
+		{"/think low two  spaces\nand lines", "think=low", "two  spaces\nand lines"},
+		{"before\n/v:on\nafter", "verbose=on", "before\n\nafter"},
+		{"/model a/b and answer", "model=a/b", "and answer"},
+		// What is the user's text.
+		{"/think about it", "", "/think about it"},
+		{"what does /thinkhard mean", "", "what does /thinkhard mean"},
+		{"see a/think high", "", "see a/think high"},
+		{"/models are many", "", "/models are many"},
+		{"plain", "", "plain"},
+	} {
+		found, rest := cutDirectives(row.in)
+		var got []string
+		for _, s := range found {
+			switch {
+			case s.word == "":
+				got = append(got, s.name+"?")
+			case s.clear:
+				got = append(got, s.name+"!")
+			case !s.known:
+				got = append(got, s.name+"~"+s.word)
+			default:
+				got = append(got, fmt.Sprintf("%s=%s", s.name, s.level))
+			}
+		}
+		if strings.Join(got, " ") != row.found || rest != row.rest {
+			t.Errorf("%q: %q, rest %q; want %q, rest %q", row.in, strings.Join(got, " "), rest, row.found, row.rest)
+		}
+	}
+}
