@@ -3,10 +3,11 @@
 package main
 
 import (
+	"context"
+	"time"
+
 	"laneway/functions/adapter"
 	"laneway/functions/setup"
-	"laneway/shared/model"
-	"laneway/shared/model/choose"
 	"laneway/shared/token"
 )
 
@@ -20,17 +21,13 @@ func main() {
 	})
 }
 
+// listWithin bounds the read of the configuration of models at the start.
+const listWithin = 5 * time.Second
+
 func handler(f *setup.Function) (*adapter.Socket, error) {
-	// It has no provider's key, and lists the model that was named by name alone.
-	ref, err := choose.Named(f.Env.Model)
-	if err != nil {
-		return nil, err
-	}
-	var models []model.Info
-	if ref.ID != "" {
-		models = []model.Info{{ID: ref.ID, Name: ref.ID, Provider: ref.Provider}}
-	}
-	agents, err := f.Agents(model.Selected{Name: ref.Provider, Model: ref.ID}, models)
+	ctx, cancel := context.WithTimeout(context.Background(), listWithin)
+	defer cancel()
+	agents, err := f.Agents(ctx, false)
 	if err != nil {
 		return nil, err
 	}

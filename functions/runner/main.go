@@ -12,7 +12,6 @@ import (
 	"laneway/shared/diag"
 	"laneway/shared/loop"
 	"laneway/shared/model/adapters"
-	"laneway/shared/model/choose"
 	"laneway/shared/wiring"
 )
 
@@ -30,16 +29,13 @@ func main() {
 func runner(f *setup.Function) (*loop.Runner, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	sel, models, err := choose.Select(ctx, f.Choice(), adapters.Makers(nil))
-	if err != nil {
-		return nil, err
-	}
-	agents, err := f.Agents(sel, models)
+	f.Make, f.Makers = adapters.Make(nil), adapters.Makers(nil)
+	agents, err := f.Agents(ctx, true)
 	if err != nil {
 		return nil, err
 	}
 	return f.Core.Runner(wiring.RunnerConfig{
-		Models: agents, Agents: agents, StepNeed: stepNeed(f.Env.Timeout), Reserve: reserve(f.Env.Timeout),
+		Models: agents, Agents: agents, Chains: agents, Preferred: agents.Preferred, StepNeed: stepNeed(f.Env.Timeout), Reserve: reserve(f.Env.Timeout),
 		MemoryMB: memoryMB(os.Getenv("AWS_LAMBDA_FUNCTION_MEMORY_SIZE")),
 		Measure:  (&diag.EMF{W: os.Stdout, Stack: f.Env.Stack, Clock: f.Core.Clock}).Run,
 	})

@@ -31,6 +31,9 @@ import (
 	"laneway/shared/blob/s3"
 	"laneway/shared/clock"
 	"laneway/shared/diag"
+	"laneway/shared/model"
+	"laneway/shared/model/choose"
+	"laneway/shared/model/route"
 	"laneway/shared/push/apigw"
 	"laneway/shared/queue"
 	"laneway/shared/queue/sqs"
@@ -52,6 +55,7 @@ type Env struct {
 	Timer       string // LANEWAY_TIMER_URL
 	BlobBucket  string // LANEWAY_BLOB_BUCKET
 	Model       string // LANEWAY_MODEL
+	Fallbacks   string // LANEWAY_FALLBACKS: provider/id, by commas; empty: those of the configuration
 	SecretARN   string // LANEWAY_SECRET_ARN; empty: no secret
 	LogLevel    string // LANEWAY_LOG_LEVEL; empty: info
 	Endpoint    string // AWS_ENDPOINT_URL
@@ -70,7 +74,7 @@ func Read(get func(string) string) (Env, error) {
 	e := Env{
 		Stack: get("LANEWAY_STACK"), TablePrefix: get("LANEWAY_TABLE_PREFIX"), QueueMain: get("LANEWAY_QUEUE_MAIN_URL"),
 		QueueCron: get("LANEWAY_QUEUE_CRON_URL"), QueueSub: get("LANEWAY_QUEUE_SUBAGENT_URL"), Timer: get("LANEWAY_TIMER_URL"),
-		BlobBucket: get("LANEWAY_BLOB_BUCKET"), Model: get("LANEWAY_MODEL"), SecretARN: get("LANEWAY_SECRET_ARN"),
+		BlobBucket: get("LANEWAY_BLOB_BUCKET"), Model: get("LANEWAY_MODEL"), Fallbacks: get("LANEWAY_FALLBACKS"), SecretARN: get("LANEWAY_SECRET_ARN"),
 		LogLevel: get("LANEWAY_LOG_LEVEL"), Endpoint: get("AWS_ENDPOINT_URL"),
 		Workspace: cmp.Or(get("LANEWAY_WORKSPACE"), "/tmp/workspace"),
 		Schedules: awsscheduler.Config{
@@ -142,6 +146,9 @@ type Secrets struct {
 	OpenAIKey    string `json:"OPENAI_API_KEY"`
 	OpenAIURL    string `json:"OPENAI_BASE_URL"`
 	Token        string `json:"gatewayToken"` // a token beside the stored ones
+	// All are the members of the secret that are strings, for keys that a configuration
+	// of models names.
+	All map[string]string `json:"-"`
 }
 
 // Function is what a function has when it starts.
@@ -151,6 +158,10 @@ type Function struct {
 	Log     *slog.Logger
 	Core    *wiring.Core
 	Secrets Secrets
+
+	// Make and Makers make model adapters; the function that calls models sets them.
+	Make   func(context.Context, route.Spec) (model.Provider, error)
+	Makers choose.Makers
 }
 
 // startWithin bounds the reads at the start of a process.
@@ -202,6 +213,15 @@ func readSecrets(ctx context.Context, c aws.Config, arn string) (Secrets, error)
 	if json.Unmarshal([]byte(*out.SecretString), &s) != nil {
 		// The error of the decoder could quote the secret.
 		return s, errors.New("LANEWAY_SECRET_ARN: the secret is not a JSON object of strings")
+	}
+	var all map[string]any
+	if json.Unmarshal([]byte(*out.SecretString), &all) == nil {
+		s.All = map[string]string{}
+		for name, v := range all {
+			if text, ok := v.(string); ok {
+				s.All[name] = text
+			}
+		}
 	}
 	return s, nil
 }
