@@ -15,14 +15,17 @@ import (
 	queuebolt "laneway/shared/queue/bolt"
 	"laneway/shared/run"
 	"laneway/shared/session"
-	"laneway/test/backends"
 )
 
 // F9: a session with a long backlog, and a message for another one. The latter starts
 // while the first run of the former still runs; the backlog goes one at a time.
 func TestF9_ABusySessionDelaysNoOther(t *testing.T) {
 	t.Parallel()
-	w := lanetest.New(t, backends.Bolt(t))
+	each(t, busy)
+}
+
+func busy(t *testing.T, w *lanetest.World) {
+	t.Helper()
 	q, err := queuebolt.Open(queuebolt.Config{Path: filepath.Join(t.TempDir(), "queue.db")})
 	if err != nil {
 		t.Fatal(err)
