@@ -40,6 +40,7 @@ type commands struct {
 	Runs     runsCommands     `cmd:"" help:"Look at runs that are not over, and stop them."`
 	Cron     cronCommands     `cmd:"" help:"Keep jobs that run at a time."`
 	Token    tokenCommands    `cmd:"" help:"Manage the tokens that clients connect with."`
+	Models   modelsCommands   `cmd:"" help:"Check and store the configuration of model providers."`
 	DLQ      dlqCommands      `cmd:"" name:"dlq" help:"Look at wake-ups that failed too often."`
 	Serve    serveCommand     `cmd:"" help:"Run a gateway on this machine."`
 	Fault    faultCommand     `cmd:"" help:"Try the durable core under deaths, freezes and lost messages."`

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -58,18 +57,11 @@ func readModels(c localConfig) (*catalog.Catalog, error) {
 	if path == "" {
 		path = filepath.Join(c.Data, modelsFile)
 	}
-	raw, err := os.ReadFile(path)
+	cat, err := parseModels(path)
 	if errors.Is(err, fs.ErrNotExist) && c.Models == "" {
 		return nil, nil //nolint:nilnil // no file is no error
 	}
-	if err != nil {
-		return nil, fmt.Errorf("configuration of models: %w", err)
-	}
-	cat, err := catalog.Parse(raw)
-	if err != nil {
-		return nil, fmt.Errorf("%s:\n%w", path, err)
-	}
-	return cat, nil
+	return cat, err
 }
 
 // secrets looks keys up in the environment, and in files of the data directory.
