@@ -480,8 +480,13 @@ func TestContinuation_7_2_PartialArgumentsAreNeverExecuted(t *testing.T) {
 func TestRetry_7_2_StatusEvents(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	busy := fail(model.RateLimit)
-	w.model.on(busy, busy, say("at last"))
+	n := 0
+	w.model.by(func(model.Request) answerFunc {
+		if n++; n < 3 {
+			return fail(model.RateLimit)
+		}
+		return say("at last")
+	})
 	c := w.connect()
 	w.accept(c, "r1", "hi")
 	w.until(w.process(nil).start())

@@ -45,8 +45,8 @@ func commandsText() string {
 	lines := []string{"Commands:"}
 	for _, c := range commands(true) {
 		name := c.TextAliases[0]
-		for _, a := range c.Args {
-			name += " <" + a.Name + ">"
+		if len(c.Args) > 0 {
+			name += " <" + c.Args[0].Name + ">"
 		}
 		lines = append(lines, name+" – "+c.Description)
 	}

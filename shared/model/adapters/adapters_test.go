@@ -1,13 +1,16 @@
 package adapters
 
 import (
+	"errors"
 	"net/http"
 	"strings"
 	"testing"
 
 	"laneway/shared/model"
+	"laneway/shared/model/catalog"
 	"laneway/shared/model/choose"
 	"laneway/shared/model/modeltest"
+	"laneway/shared/model/route"
 )
 
 func ask() model.Request {
@@ -70,5 +73,42 @@ func TestBadAddressesNameTheirVariable(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), variable) || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s: %v", variable, err)
 		}
+	}
+}
+
+// What a configuration names is what is sent: address, key, headers.
+func TestMake_AsConfigured(t *testing.T) {
+	t.Parallel()
+	srv := modeltest.Serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/messages") {
+			w.WriteHeader(http.StatusPaymentRequired)
+			return
+		}
+		modeltest.Events(w, `{"choices":[{"delta":{"content":"Hello"},"finish_reason":"stop"}]}`, "[DONE]")
+	})
+	client := &http.Client{Transport: &http.Transport{}}
+	defer client.CloseIdleConnections()
+	for _, api := range []catalog.API{catalog.OpenAI, catalog.Anthropic} {
+		p, err := Make(client)(t.Context(), route.Spec{API: api, Name: "corp", BaseURL: srv.URL, Key: "secret", Header: http.Header{"X-Team": {"blue"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var failed *model.Error
+		for _, err := range p.Stream(t.Context(), ask()) {
+			if err != nil {
+				failed, _ = errors.AsType[*model.Error](err)
+			}
+		}
+		calls := srv.Calls()
+		h := calls[len(calls)-1].Header
+		if !strings.Contains(h.Get("Authorization"), "secret") || h.Get("X-Team") != "blue" {
+			t.Errorf("%s: %v", api, h)
+		}
+		if failed != nil && failed.Provider != "corp" {
+			t.Errorf("%s: %+v", api, failed)
+		}
+	}
+	if _, err := Make(client)(t.Context(), route.Spec{API: "smoke-signals"}); err == nil {
+		t.Error("an unknown API is made")
 	}
 }

@@ -115,6 +115,9 @@ func TestThinkingByModel(t *testing.T) {
 		{"claude-sonnet-4-5", "low", 500, `{"max_tokens":6144,"thinking":{"type":"enabled","budget_tokens":2048}}`},
 		{"claude-sonnet-5-5", "minimal", 0, `{"max_tokens":16384,"thinking":{"type":"adaptive","display":"summarized"},"output_config":{"effort":"low"}}`},
 		{"claude-sonnet-5-5", "off", 0, `{"max_tokens":16384}`},
+		{"claude-sonnet-5-5", "max", 0, `{"max_tokens":16384,"thinking":{"type":"adaptive","display":"summarized"},"output_config":{"effort":"max"}}`},
+		{"claude-sonnet-5-5", "adaptive", 0, `{"max_tokens":16384,"thinking":{"type":"adaptive","display":"summarized"}}`},
+		{"claude-sonnet-4-5", "xhigh", 0, `{"max_tokens":36864,"thinking":{"type":"enabled","budget_tokens":32768}}`},
 	} {
 		r := ask("hi")
 		r.Model, r.Thinking, r.MaxOutputTokens = row.model, row.level, row.max
@@ -139,6 +142,34 @@ func TestBadSchemaIsAnErrorOfTheRequest(t *testing.T) {
 	for _, err := range p.Stream(t.Context(), r) {
 		if model.ClassOf(err) != model.Format {
 			t.Errorf("err = %v", err)
+		}
+	}
+}
+
+// Fast answers are a service tier at Anthropic itself, and nothing anywhere else.
+func TestFastByServer(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		base, fast string
+		want       any
+	}{
+		{"", model.FastOn, "auto"},
+		{"", model.FastOff, "standard_only"},
+		{"", "", nil},
+		{"http://127.0.0.1:1", model.FastOn, nil},
+	} {
+		p, err := New(Config{APIKey: "k", BaseURL: row.base})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := ask("hi")
+		r.Fast = row.fast
+		b, err := p.encode(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := object(t, string(b))["service_tier"]; got != row.want {
+			t.Errorf("%+v: %v", row, got)
 		}
 	}
 }

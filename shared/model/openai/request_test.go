@@ -204,3 +204,29 @@ func TestBadSchemaIsAnErrorOfTheRequest(t *testing.T) {
 		}
 	}
 }
+
+// What a configuration says: a model that takes levels where its id tells nothing, fast
+// answers where they are known, headers.
+func TestRequestAsConfigured(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		base, id, level, fast string
+		reasons               bool
+		effort, tier          any
+	}{
+		{"http://127.0.0.1:1/v1", "mine", "high", model.FastOn, true, "high", nil},
+		{"http://127.0.0.1:1/v1", "mine", "off", "", true, nil, nil},
+		{"http://127.0.0.1:1/v1", "mine", "max", "", true, "high", nil},
+		{"http://127.0.0.1:1/v1", "mine", "adaptive", "", true, nil, nil},
+		{"http://127.0.0.1:1/v1", "mine", "high", "", false, nil, nil},
+		{"", "gpt-5.4", "xhigh", model.FastOn, false, "xhigh", "priority"},
+		{"", "gpt-5.4", "", model.FastOff, false, nil, nil},
+	} {
+		r := conversation()
+		r.Model, r.Thinking, r.Fast, r.Reasons = row.id, row.level, row.fast, row.reasons
+		got := body(t, provider(t, row.base), r)
+		if got["reasoning_effort"] != row.effort || got["service_tier"] != row.tier {
+			t.Errorf("%+v: %v, %v", row, got["reasoning_effort"], got["service_tier"])
+		}
+	}
+}
