@@ -30,7 +30,7 @@ const (
 )
 
 // transient are the classes of errors that another try may not meet.
-var transient = map[string]bool{"rate_limit": true, "overloaded": true, "network": true, "timeout": true, "server_error": true}
+var transient = map[string]bool{"rate_limit": true, "overloaded": true, "network": true, "timeout": true, "idle_timeout": true, "server_error": true}
 
 // Ended writes the end of a run into its job and the job's history, and sends its
 // webhook off. It is called before the run leaves the unsettled ones, again after a

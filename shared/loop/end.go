@@ -155,6 +155,8 @@ func describe(err error) (text, kind string) {
 		return textIdleBreaker, "idle_timeout_circuit_breaker"
 	case errors.Is(err, errTooManyFailures):
 		return textTooManyFailures, "retry_limit"
+	case errors.As(err, &me) && errors.Is(err, model.ErrIdle):
+		return me.Message, "idle_timeout"
 	case errors.As(err, &me):
 		return me.Message, string(me.Class)
 	case errors.Is(err, errStalled):

@@ -187,6 +187,8 @@ func ChatErrorKind(class string) string {
 		return "context_length"
 	case "overloaded":
 		return "rate_limit"
+	case "idle_timeout", "idle_timeout_circuit_breaker":
+		return "timeout"
 	}
 	return "unknown"
 }
