@@ -7,6 +7,9 @@ KILLS   ?= 200
 # Simulations of `make fault`, and how long the conversation of `make soak` lasts.
 FAULT_SEEDS ?= 10000
 SOAK        ?= 30m
+# How long `make storm` blows, and how many stops `make stop-times` measures.
+STORM  ?= 3m
+ABORTS ?= 200
 GOFLAGS_TEST ?=
 FUNCTION ?= gateway
 EVENT    ?= $(firstword $(wildcard events/$(FUNCTION).json events/$(FUNCTION)-message.json))
@@ -113,6 +116,18 @@ soak-endpoint: ## likewise with a deployed stack, whose runner's process is kill
 .PHONY: recovery
 recovery: ## how long a conversation stands still when its gateway is killed, three times for real
 	LANEWAY_RECOVERY=3 $(SUM) -name recovery -- -count=1 -timeout 20m -run '^TestRecovery' ./test/crash
+
+.PHONY: storm
+storm: ## 40 clients write to 10 sessions for STORM (default 3m) while the model fails by a plan
+	LANEWAY_STORM=$(STORM) $(SUM) -name storm -- -count=1 -timeout 40m -v ./test/storm/...
+
+.PHONY: stop-times
+stop-times: ## how long ABORTS (default 200) stops take, on one machine and, with AWS_ENDPOINT_URL, over its stores
+	LANEWAY_ABORTS=$(ABORTS) $(SUM) -name stop-times -- -count=1 -timeout 40m -v ./test/stoptimes/...
+
+.PHONY: tui
+tui: ## the stock terminal client in tmux: steer, collect, stop, a killed gateway
+	scripts/tui.sh
 
 .PHONY: infra-test
 infra-test: ## the template's tests (the first build of its module takes a minute)

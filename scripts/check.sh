@@ -37,6 +37,7 @@ step conformance make --no-print-directory conformance
 step model-check make --no-print-directory model-check MODEL=small
 step fault make --no-print-directory fault FAULT_SEEDS="${LANEWAY_CI_SEEDS:-1000}"
 step soak make --no-print-directory soak SOAK="${LANEWAY_CI_SOAK:-2m}"
+step storm make --no-print-directory storm STORM="${LANEWAY_CI_STORM:-20s}"
 step crash make --no-print-directory crash KILLS="${LANEWAY_CI_KILLS:-20}"
 step model make --no-print-directory model
 

@@ -74,6 +74,7 @@ func (g *Gateway) send(ctx context.Context, r *Request, p *protocol.ChatSendPara
 		Rules: func(ctx context.Context) (lane.Rules, error) { return g.rules(ctx, ref, p.QueueMode, inline.queue) },
 		Accepted: func(st run.Status) {
 			g.reply(r, protocol.ChatSent{RunID: st.RunID, Status: protocol.StatusStarted, Disposition: st.Disposition.Wire()})
+			g.acknowledge(ctx, r, st)
 		},
 	}
 	acc, err := g.Lanes.Accept(ctx, call)

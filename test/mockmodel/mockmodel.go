@@ -10,6 +10,7 @@
 package mockmodel
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"net"
@@ -120,6 +121,8 @@ type Server struct {
 	requests []Request
 	gates    map[string]*gate
 	changed  chan struct{} // closed and replaced at each change that Await looks at
+	choose   func(Request) (Reply, bool)
+	left     func(Request)
 }
 
 type gate struct {
@@ -185,6 +188,38 @@ func (s *Server) Reset() {
 	s.change()
 }
 
+// Choose has f answer what it wants to, before the script; nil: the script answers
+// all. f must not call the server.
+func (s *Server) Choose(f func(Request) (Reply, bool)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.choose = f
+}
+
+// OnLeave has f told of each request whose client went away before its reply ended, as
+// soon as that is seen; nil: nobody is.
+func (s *Server) OnLeave(f func(Request)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.left = f
+}
+
+// watch tells of a client that goes away.
+func (s *Server) watch(ctx context.Context, r Request) (stop func()) {
+	s.mu.Lock()
+	left := s.left
+	s.mu.Unlock()
+	if left == nil {
+		return func() {}
+	}
+	end := context.AfterFunc(ctx, func() { left(r) })
+	return func() {
+		if end() && ctx.Err() != nil { // the handler saw it first
+			left(r)
+		}
+	}
+}
+
 // Requests are all that came, in order.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
@@ -239,6 +274,11 @@ func (s *Server) accept(r Request) Reply {
 	defer s.mu.Unlock()
 	s.requests = append(s.requests, r)
 	s.change()
+	if s.choose != nil {
+		if reply, ok := s.choose(r); ok {
+			return reply
+		}
+	}
 	for i := range s.script {
 		reply := &s.script[i]
 		if reply.After != r.afterTool() || !strings.Contains(r.LastUser(), reply.Match) {

@@ -33,6 +33,7 @@ func (s *Server) completions(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, `{"error":{"message":"not a chat completion request","type":"invalid_request_error"}}`, http.StatusBadRequest)
 		return
 	}
+	defer s.watch(r.Context(), request)()
 	reply := s.accept(request)
 	switch {
 	case reply.Status != 0:
