@@ -116,6 +116,7 @@ soak-endpoint: ## likewise with a deployed stack, whose runner's process is kill
 .PHONY: recovery
 recovery: ## how long a conversation stands still when its gateway is killed, three times for real
 	LANEWAY_RECOVERY=3 $(SUM) -name recovery -- -count=1 -timeout 20m -run '^TestRecovery' ./test/crash
+	LANEWAY_RECOVERY=3 ENDPOINT="$(ENDPOINT)" scripts/e2e.sh -run "^TestStores_Recovery"
 
 .PHONY: storm
 storm: ## 40 clients write to 10 sessions for STORM (default 3m) while the model fails by a plan
