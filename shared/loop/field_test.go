@@ -14,7 +14,6 @@ import (
 	"laneway/shared/loop"
 	"laneway/shared/model"
 	"laneway/shared/run"
-	"laneway/shared/session"
 	"laneway/shared/tool"
 )
 
@@ -332,84 +331,5 @@ func TestF15_AStopOfAWaitingRunEndsItAlone(t *testing.T) {
 	w.process(nil).serve()
 	if text(w.reply(c, "r1")) != "half and half" || w.status("r2").Outcome.Kind != run.Aborted || text(w.reply(c, "r3")) != "three" {
 		t.Errorf("told %s", c.dump())
-	}
-}
-
-// TestF30b_AMessageThatAlwaysPanics: its wake-up fails three times and becomes a dead
-// letter, which nobody brings again. The watchdog finds the work, the run ends with an
-// error that says why, and the next message runs.
-func TestF30b_AMessageThatAlwaysPanics(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.model.by(func(r model.Request) answerFunc {
-		if r.Messages[len(r.Messages)-1].Content[0].Text == "next" {
-			return say("fine")
-		}
-		return func(context.Context, model.Request, func(model.Part, error) bool) { panic("scripted") }
-	})
-	c := w.connect()
-	w.accept(c, "r1", "hi")
-	dead := w.next()
-	for range 3 { // as often as a lane gives it
-		if err := w.process(nil).deliver(dead); err == nil {
-			break // the run was ended before
-		}
-		w.clock.Advance(lost)
-	}
-	w.box.lose()
-	w.accept(c, "r2", "next")
-	w.box.lose()
-	w.process(nil).serve()
-	st := w.status("r1")
-	if st.Outcome == nil || st.Outcome.Kind != run.Failed || st.Outcome.ErrorKind == "" {
-		t.Fatalf("ended %+v", st.Outcome)
-	}
-	if f := w.reply(c, "r1"); f["ok"] != false || str(f, "error.message") == "" {
-		t.Errorf("final %v", f)
-	}
-	if text(w.reply(c, "r2")) != "fine" {
-		t.Errorf("the next message: %v", w.reply(c, "r2"))
-	}
-}
-
-// TestF30c_ATimeoutAndThreeRedeliveries: the function ends behind an effect, and its
-// message comes three times more, once beside the claim that still looks alive. The run
-// is begun once, the effect and the step before it are not made again.
-func TestF30c_ATimeoutAndThreeRedeliveries(t *testing.T) {
-	t.Parallel()
-	var p *process
-	act := newTool("act", tool.Unsafe)
-	w := newWorld(t, act)
-	act.run = func(context.Context, tool.Call) (tool.Result, error) {
-		p.kill()
-		return tool.TextResult("done"), nil
-	}
-	w.model.on(callTools(block("a", "act")), say("the outcome is not known"))
-	c := w.connect()
-	w.accept(c, "r1", "hi")
-	wake := w.next()
-	p = w.process(nil)
-	if p.deliver(wake) == nil {
-		t.Fatal("a dead process acknowledged")
-	}
-	must(t, w.process(nil).deliver(wake)) // acknowledged: somebody may be at work
-	if n := len(w.model.calls()); n != 1 {
-		t.Fatalf("%d model calls beside a live claim", n)
-	}
-	w.clock.Advance(lost)
-	for range 2 {
-		must(t, w.process(nil).deliver(wake))
-	}
-	w.process(nil).serve()
-	st := w.status("r1")
-	if st.Outcome.Kind != run.OK || st.Attempt != 2 || st.Outcome.Steps != 2 || act.count() != 1 || len(w.model.calls()) != 2 {
-		t.Errorf("%+v, %d attempts, %d effects, %d model calls", st.Outcome, st.Attempt, act.count(), len(w.model.calls()))
-	}
-	if got := w.users(); !slices.Equal(got, []string{"hi"}) {
-		t.Errorf("messages %q", got)
-	}
-	w.reply(c, "r1")
-	if m, err := session.LoadMeta(t.Context(), w.store, ref); err != nil || m.Busy {
-		t.Errorf("%+v, %v", m, err)
 	}
 }
