@@ -14,6 +14,7 @@ import (
 	"laneway/shared/queue"
 	"laneway/shared/reply"
 	"laneway/shared/session"
+	"laneway/shared/stream"
 	"laneway/shared/transcript"
 )
 
@@ -92,14 +93,26 @@ func (a *attempt) ask(ctx context.Context) (answer, error) {
 		if cut == nil {
 			a.takeBack()
 		}
-		n, of := a.retry.Attempts(), a.retry.MaxAttempts()-1
-		a.out.Emit("run_status", map[string]any{
-			"phase": "retrying", "message": "The model call is made again.", "reason": string(me.Class),
-			"attempt": n + 1, "maxAttempts": of + 1, "retryAttempt": n, "maxRetries": of, "delayMs": wait.Milliseconds(),
-		})
+		a.tellRetry(me.Class, wait)
 		if err := a.pause(ctx, wait); err != nil {
 			return answer{}, err
 		}
+	}
+}
+
+// tellRetry says that a call is made again, and how often that may be. Whoever uses chat
+// events is told of rate limits, which are what takes long.
+func (a *attempt) tellRetry(why model.Class, wait time.Duration) {
+	n, of := a.retry.Attempts()+1, a.retry.MaxAttempts()
+	a.out.Emit("run_status", map[string]any{
+		"phase": "retrying", "message": "The model call is made again.", "reason": string(why),
+		"attempt": n, "maxAttempts": of, "retryAttempt": n - 1, "maxRetries": of - 1, "delayMs": wait.Milliseconds(),
+	})
+	if why == model.RateLimit && a.shown.Len() == 0 {
+		a.out.Emit(stream.ChatStream, map[string]any{
+			"state": protocol.ChatStateStatus, "phase": "starting_model",
+			"retry": map[string]any{"attempt": min(n, 10), "maxAttempts": of, "reason": string(why)},
+		})
 	}
 }
 

@@ -35,6 +35,7 @@ type routing struct {
 	Passed   []passed `json:"passed,omitempty"`  // models that were given up
 	Probed   []string `json:"probed,omitempty"`  // providers that were probed
 	Failures int      `json:"failures,omitempty"`
+	Switches int      `json:"switches,omitempty"` // of the session's model that were followed
 }
 
 // passed is a model that did not answer, and why.
@@ -224,6 +225,9 @@ func (a *attempt) failover(ctx context.Context, e *model.Error) (bool, error) {
 	if a.retry.Broken() || !moves(e.Class) {
 		return false, nil
 	}
+	if moved, err := a.redirected(ctx); moved || err != nil {
+		return moved, err
+	}
 	from := a.chain.at
 	i, id, ok := a.next(ctx, e)
 	if !ok {
@@ -250,6 +254,39 @@ func (a *attempt) failover(ctx context.Context, e *model.Error) (bool, error) {
 		})
 		a.out.Emit("lifecycle", map[string]any{"phase": "model", "provider": a.sel.Name, "model": a.sel.Model})
 	}
+	return true, a.commit(ctx, change{})
+}
+
+// maxSwitches bounds how often a run follows a choice that is made while it is at work.
+const maxSwitches = 2
+
+// redirected follows a choice of the session's model that was made since the run began:
+// the run goes on with that one, wherever it is in the chain or beside it. What the run
+// itself names holds against it.
+func (a *attempt) redirected(ctx context.Context) (bool, error) {
+	if a.r.Chains == nil || a.st.Input.Model != "" || a.chk.Route.Switches >= maxSwitches {
+		return false, nil
+	}
+	e, err := session.LoadEntry(ctx, a.r.Store, a.ref)
+	if err != nil {
+		a.r.Logger.Warn("session's choice not read", "session", a.ref.Hash(), "err", err)
+		return false, nil
+	}
+	if e.Deleted || e.ModelProvider == a.entry.ModelProvider && e.ModelOverride == a.entry.ModelOverride {
+		return false, nil
+	}
+	a.entry = e
+	all, err := a.r.Chains.Candidates(ctx, a.st.Input, e, a.st.AgentID)
+	if err != nil || len(all) == 0 {
+		return false, nil //nolint:nilerr // what was chosen cannot be asked: the chain goes on
+	}
+	a.chain.all, a.retry = all, retry.New(a.r.Retry)
+	a.chk.Route = routing{Switches: a.chk.Route.Switches + 1, Failures: a.chk.Route.Failures, Probed: a.chk.Route.Probed}
+	if err := a.firstModel(ctx); err != nil {
+		return false, err
+	}
+	a.takeBack()
+	a.out.Emit("lifecycle", map[string]any{"phase": "model", "provider": a.sel.Name, "model": a.sel.Model})
 	return true, a.commit(ctx, change{})
 }
 

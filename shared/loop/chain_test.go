@@ -3,9 +3,7 @@ package loop_test
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -13,82 +11,8 @@ import (
 	"laneway/shared/model/profile"
 	"laneway/shared/run"
 	"laneway/shared/session"
-	"laneway/shared/table"
-	"laneway/shared/table/faulty"
 	"laneway/shared/wiring"
 )
-
-// models is a chain of fake models whose calls are written down in order.
-type models struct {
-	mu    sync.Mutex
-	calls []string // provider/id, or that and the credential
-	all   []model.Candidate
-	fakes map[string]*fakeModel
-}
-
-// newModels makes models of "provider/id", or of that and the ids of credentials.
-func newModels(t *testing.T, specs ...string) *models {
-	t.Helper()
-	m := &models{fakes: map[string]*fakeModel{}}
-	for _, spec := range specs {
-		words := strings.Fields(spec)
-		provider, id, _ := strings.Cut(words[0], "/")
-		c := model.Candidate{Selected: model.Selected{Name: provider, Model: id, Endpoint: model.Local}}
-		for _, p := range words[1:] {
-			c.Profiles = append(c.Profiles, model.Credential{ID: p, Provider: provider, Type: "api-key", Present: true})
-		}
-		c.Ordered = true
-		c.Open = func(p string) (model.Provider, error) { return m.fake(t, words[0]+" "+p), nil }
-		c.Provider = m.fake(t, words[0])
-		m.all = append(m.all, c)
-	}
-	return m
-}
-
-func (m *models) fake(t *testing.T, name string) *fakeModel {
-	t.Helper()
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if f := m.fakes[name]; f != nil {
-		return f
-	}
-	f := newFakeModel()
-	t.Cleanup(f.release)
-	f.on(say("answer of " + name))
-	m.fakes[name] = f
-	return f
-}
-
-// on scripts the model of a name; what it is asked is written down.
-func (m *models) on(t *testing.T, name string, script ...answerFunc) {
-	t.Helper()
-	f, n := m.fake(t, name), 0
-	f.by(func(model.Request) answerFunc {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		m.calls = append(m.calls, name)
-		n++
-		return script[min(n, len(script))-1]
-	})
-}
-
-func (m *models) asked() string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return strings.Join(m.calls, ", ")
-}
-
-func (m *models) Candidates(context.Context, run.Input, session.Entry, string) ([]model.Candidate, error) {
-	return slices.Clone(m.all), nil
-}
-
-// chained is an option: the run's models are these, and none is asked twice.
-func chained(m *models) func(*process, *wiring.Settings, *wiring.RunnerConfig) {
-	return func(_ *process, _ *wiring.Settings, rc *wiring.RunnerConfig) {
-		rc.Chains = m
-		rc.Retry.MaxRetries = -1
-	}
-}
 
 // Runtime 7.5: which failures go on to the next model and which end the run, a row each.
 func TestFailover_7_5_AdvancesAndStops(t *testing.T) {
@@ -175,7 +99,6 @@ func TestFailover_7_5_IdleBreakerStops(t *testing.T) {
 	}
 }
 
-// Runtime 7.2: credentials of a provider come before other models, one more for a rate
 // limit or an overload, all of them for others.
 func TestFailover_7_2_RotationBeforeFallback(t *testing.T) {
 	t.Parallel()
@@ -206,7 +129,6 @@ func TestFailover_7_2_RotationBeforeFallback(t *testing.T) {
 	}
 }
 
-// Runtime 7.4: what one run met keeps the next one from asking; when the window is over
 // it is asked again, and a success forgets it.
 func TestFailover_7_4_CooldownsAreShared(t *testing.T) {
 	t.Parallel()
@@ -238,30 +160,6 @@ func TestFailover_7_4_CooldownsAreShared(t *testing.T) {
 		t.Errorf("%+v, %v", all, err)
 	}
 }
-
-// lengthen makes the third failure of it: five minutes.
-func lengthen(t *testing.T, b *profile.Book) error {
-	t.Helper()
-	for range 3 {
-		all, err := b.Load(t.Context(), session.DefaultTenant)
-		if err != nil {
-			return err
-		}
-		u := all["a:default"]
-		if w := u.For("one", b.Clock.Now()); w.Active(b.Clock.Now()) {
-			b = &profile.Book{Store: b.Store, Clock: clockAt(w.Until)}
-		}
-		if _, err := b.Failed(t.Context(), session.DefaultTenant, "a:default", &model.Error{Class: model.Overloaded, Status: 529}, "one"); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-type clockAt time.Time
-
-func (c clockAt) Now() time.Time                     { return time.Time(c) }
-func (clockAt) After(time.Duration) <-chan time.Time { return nil }
 
 // The run goes on with the model that it had come to, whoever dies behind the step.
 func TestFailover_SurvivesACrash(t *testing.T) {
@@ -323,7 +221,6 @@ func TestFailover_7_5_NoticeOnce(t *testing.T) {
 	}
 }
 
-// What was shown of a message that comes anew from another model is replaced, not
 // doubled.
 func TestFailover_ShownTextIsReplaced(t *testing.T) {
 	t.Parallel()
@@ -382,231 +279,26 @@ func TestFailover_7_3_StickyPerSession(t *testing.T) {
 	}
 }
 
-// Loop 3.5, runtime 7.2: an answer that the output limit cut is continued; the user's
-// message is not said again, and the parts are one answer.
-func TestContinuation_7_2_OutputLimit(t *testing.T) {
-	t.Parallel()
-	limit := func(text string) answerFunc {
-		return func(_ context.Context, _ model.Request, yield func(model.Part, error) bool) {
-			yield(model.Part{Text: text}, nil)
-			yield(done("length"), nil)
-		}
-	}
-	for _, crash := range []bool{false, true} {
-		t.Run(fmt.Sprintf("crash=%v", crash), func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t)
-			w.model.on(limit("One, "), limit("two, "), say("three."))
-			c := w.connect()
-			w.accept(c, "r1", "count")
-			n := 0
-			p := w.process(onWrite(func(_ int, ops []table.Op) faulty.Fault {
-				if crash && !isTerminal(ops) && len(ops) > 2 {
-					if n++; n == 1 {
-						return faulty.DieAfter
-					}
-				}
-				return faulty.None
-			}))
-			if i := p.start(); crash {
-				if i.wait() == nil {
-					t.Fatal("a dead process acknowledged")
-				}
-				w.clock.Advance(lost)
-				w.box.back(letter{lane: "main", body: wakeBody, due: w.clock.Now()})
-				p = w.process(nil)
-				w.until(p.start())
-			} else {
-				w.until(i)
-			}
-			st := w.status("r1")
-			if st.Outcome.Kind != run.OK || st.Outcome.Text != "One, two, three." {
-				t.Fatalf("%+v", st.Outcome)
-			}
-			last := ""
-			for _, f := range c.all(event("agent", "assistant", "")) {
-				last = str(f, "payload.data.text")
-			}
-			if last != "One, two, three." {
-				t.Errorf("the screen says %q", last)
-			}
-			calls := w.model.calls()
-			final := calls[len(calls)-1].Messages
-			users := 0
-			for _, m := range final {
-				for _, b := range m.Content {
-					if m.Role == model.User && b.Text == "count" {
-						users++
-					}
-				}
-			}
-			if end := final[len(final)-1]; users != 1 || end.Role != model.User || !strings.Contains(end.Content[0].Text, "Continue exactly where it stops") {
-				t.Errorf("the last request: %+v", final)
-			}
-			for _, e := range w.rows() {
-				if strings.Contains(e.Text(), "[System:") {
-					t.Errorf("the instruction is kept: %q", e.Text())
-				}
-			}
-		})
-	}
-}
-
-// A call that the limit may have cut is never made; the model is told.
-func TestContinuation_7_2_PartialArgumentsAreNeverExecuted(t *testing.T) {
-	t.Parallel()
-	act := newTool("act", 0)
-	w := newWorld(t, act)
-	w.model.on(func(_ context.Context, _ model.Request, yield func(model.Part, error) bool) {
-		b := block("a", "act")
-		b.Type = model.ToolCall
-		yield(model.Part{ToolCall: &b}, nil)
-		yield(done("length"), nil)
-	}, say("never mind"))
-	c := w.connect()
-	w.accept(c, "r1", "go")
-	w.until(w.process(nil).start())
-	calls := w.model.calls()
-	last := calls[len(calls)-1].Messages
-	if st := w.status("r1"); st.Outcome.Text != "never mind" || st.Outcome.ToolCalls != 0 || !strings.Contains(last[len(last)-1].Content[0].Text, "the call was not made") {
-		t.Errorf("%+v, %+v", st.Outcome, last)
-	}
-	if n := len(c.all(event("agent", "tool", "start"))); n != 0 {
-		t.Errorf("%d calls were begun", n)
-	}
-}
-
-// Status events carry what is retried and how often.
-func TestRetry_7_2_StatusEvents(t *testing.T) {
+// Runtime 7.5: a model that is chosen while the run is at work jumps ahead.
+func TestFailover_7_5_LiveSwitch(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	n := 0
-	w.model.by(func(model.Request) answerFunc {
-		if n++; n < 3 {
-			return fail(model.RateLimit)
+	m := newModels(t, "a/one", "b/two", "c/three")
+	m.on(t, "a/one", func(_ context.Context, _ model.Request, yield func(model.Part, error) bool) {
+		_, err := session.UpdateEntry(t.Context(), w.store, ref, func(e *session.Entry) error {
+			e.ModelProvider, e.ModelOverride, e.ModelSource = "c", "three", "user"
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
 		}
-		return say("at last")
+		yield(model.Part{}, &model.Error{Class: model.Billing, Message: "no"})
 	})
-	c := w.connect()
-	w.accept(c, "r1", "hi")
-	w.until(w.process(nil).start())
-	var got []string
-	for _, f := range c.all(event("agent", "run_status", "retrying")) {
-		p, _ := f["payload"].(map[string]any)
-		d, _ := p["data"].(map[string]any)
-		got = append(got, fmt.Sprint(d["reason"], d["attempt"], d["maxAttempts"], d["delayMs"]))
-	}
-	if !slices.Equal(got, []string{"rate_limit2 10 1000", "rate_limit3 10 2000"}) {
-		t.Errorf("%q", got)
-	}
-}
-
-// Runtime 7.2: a wait that is longer than a minute is made where there is nobody else to
-// ask, and not where there is.
-func TestRetry_7_2_LongRetryAfter(t *testing.T) {
-	t.Parallel()
-	busy := func(_ context.Context, _ model.Request, yield func(model.Part, error) bool) {
-		yield(model.Part{}, &model.Error{Class: model.RateLimit, Message: "busy", RetryAfter: 5 * time.Minute})
-	}
-	for _, row := range []struct {
-		name, want string
-		models     []string
-		least      time.Duration
-	}{
-		{"without a fallback it is honoured in full", "a/one, a/one", []string{"a/one"}, 5 * time.Minute},
-		{"with a fallback: straight to it", "a/one, b/two", []string{"a/one", "b/two"}, 0},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t)
-			m := newModels(t, row.models...)
-			m.on(t, "a/one", busy, say("at last"))
-			m.on(t, "b/two", say("hello"))
-			w.accept(w.connect(), "r1", "hi")
-			began := w.clock.Now()
-			w.process(nil, chained(m), func(_ *process, _ *wiring.Settings, rc *wiring.RunnerConfig) { rc.Retry.MaxRetries = 0 }).serve()
-			took := w.clock.Now().Sub(began)
-			if m.asked() != row.want || took < row.least || row.least == 0 && took > 30*time.Second {
-				t.Errorf("asked %s in %s", m.asked(), took)
-			}
-		})
-	}
-}
-
-// TestF25_AStalledModelIsNoSuccess: a scheduled run whose model stalls beyond the limit
-// has failed, with that reason, and what it had said is not its result.
-func TestF25_AStalledModelIsNoSuccess(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	m := newModels(t, "a/one")
-	m.all[0].Endpoint = model.Cloud
-	m.on(t, "a/one", hold(nil, "half an answer", ""))
-	c := w.connect()
-	w.accept(c, "r1", "go", func(st *run.Status) { st.Lane, st.Input.TimeoutMs = "cron", 600_000 })
-	began := w.clock.Now()
-	w.until(w.process(nil, chained(m)).start())
-	st := w.status("r1")
-	if st.Outcome.Kind != run.Failed || st.Outcome.ErrorKind != "idle_timeout" || strings.Contains(st.Outcome.Text, "half") || st.Snapshot().Status == "ok" {
-		t.Errorf("%+v", st.Outcome)
-	}
-	if took := w.clock.Now().Sub(began); took < 60*time.Second || took > 70*time.Second {
-		t.Errorf("it was noticed after %s", took) // runtime 5.2 row 3
-	}
-	for _, p := range st.Outcome.Payloads {
-		if !p.IsError {
-			t.Errorf("delivered: %+v", p)
-		}
-	}
-}
-
-// A scheduled run in such a case with somebody else to ask has that one's answer.
-func TestF25_AStalledModelIsReplacedByAFallback(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	m := newModels(t, "a/one", "b/two")
-	m.all[0].Endpoint = model.Cloud
-	m.on(t, "a/one", hold(nil, "half an answer", ""))
-	m.on(t, "b/two", say("whole"))
-	c := w.connect()
-	w.accept(c, "r1", "go", func(st *run.Status) { st.Lane, st.Input.TimeoutMs = "cron", 600_000 })
-	w.until(w.process(nil, chained(m)).start())
-	if st := w.status("r1"); st.Outcome.Kind != run.OK || !strings.HasSuffix(st.Outcome.Text, "whole") || strings.Contains(st.Outcome.Text, "half") {
-		t.Errorf("%+v", st.Outcome)
-	}
-	shown := ""
-	for _, f := range c.all(event("agent", "assistant", "")) {
-		shown = str(f, "payload.data.text")
-	}
-	if shown != "whole" {
-		t.Errorf("the screen says %q", shown)
-	}
-}
-
-// TestF14_AFallbackBringsNoEarlierAnswerBack: a run that was stopped between two models
-// ends aborted, and nothing that was said before is said again.
-func TestF14_AFallbackBringsNoEarlierAnswerBack(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	m := newModels(t, "a/one", "b/two")
-	m.on(t, "a/one", say("the earlier answer"), fail(model.Billing))
-	gate := make(chan struct{})
-	m.on(t, "b/two", hold(gate, "", "never"))
-	c := w.connect()
-	w.accept(c, "r1", "first")
+	m.on(t, "b/two", say("two"))
+	m.on(t, "c/three", say("three"))
+	w.accept(w.connect(), "r1", "hi")
 	w.process(nil, chained(m)).serve()
-	w.accept(c, "r2", "second")
-	p := w.process(nil, chained(m))
-	i := p.start()
-	<-m.fakes["b/two"].asked
-	w.stop("r2")
-	w.until(i)
-	st := w.status("r2")
-	if st.Outcome.Kind != run.Aborted || st.Outcome.Text != "" {
-		t.Errorf("%+v", st.Outcome)
-	}
-	for _, f := range c.all(event("agent", "assistant", "")) {
-		if str(f, "payload.runId") == "r2" && str(f, "payload.data.text") != "" {
-			t.Errorf("said: %v", f)
-		}
+	if st := w.status("r1"); m.asked() != "a/one, c/three" || st.Outcome.Text != "three" {
+		t.Errorf("asked %s, %+v", m.asked(), st.Outcome)
 	}
 }

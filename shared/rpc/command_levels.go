@@ -19,7 +19,14 @@ import (
 // was nothing else; otherwise rest is what is left of it, and l holds for it alone. What
 // chooses a model is kept in the session either way.
 func (g *Gateway) directed(ctx context.Context, r *Request, ref session.Ref, message string) (l levels, rest, text string, err error) {
-	found, rest := cutDirectives(message)
+	infos, err := g.Directory.Models(ctx, ref.Tenant)
+	if err != nil {
+		return l, message, "", err
+	}
+	found, rest := cutDirectives(message, func(word string) bool {
+		_, _, ok := modelNamed(infos, word)
+		return ok || listWords[strings.ToLower(word)]
+	})
 	if len(found) == 0 {
 		card, ok, err := g.card(ctx, r, ref, message)
 		if ok || err != nil {
@@ -34,7 +41,7 @@ func (g *Gateway) directed(ctx context.Context, r *Request, ref session.Ref, mes
 	}
 	v, agents, infos, err := g.judging(ctx, ref)
 	if err != nil {
-		return l, "", "", err
+		return l, message, "", err
 	}
 	for _, s := range found {
 		switch s.name {

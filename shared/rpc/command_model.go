@@ -16,6 +16,9 @@ const (
 	sourceDefault = "default"
 )
 
+// listWords show something instead of naming a model.
+var listWords = map[string]bool{"list": true, "status": true}
+
 // maxListed bounds the models that an answer lists.
 const maxListed = 50
 

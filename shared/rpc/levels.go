@@ -85,12 +85,17 @@ func (s said) read(word string) said {
 // cutDirectives takes the directives out of a message. A directive goes with its own
 // separator, other white space stays. In a message that says more, a word that is no
 // level makes it no directive: it is the user's text.
-func cutDirectives(message string) (found []said, rest string) {
+// isModel says whether a word names a model; nil: any may.
+func cutDirectives(message string, isModel func(string) bool) (found []said, rest string) {
 	rest = message
-	for from := 0; ; {
+	from := 0
+	for range maxDirectives {
 		at, end, s, ok := nextDirective(rest, from)
 		if !ok {
 			return found, rest
+		}
+		if s.name == dirModel && s.known && !s.clear && isModel != nil {
+			s.known = isModel(s.word)
 		}
 		alone := strings.TrimSpace(rest[:at]) == "" && strings.TrimSpace(rest[end:]) == ""
 		if s.word != "" && !s.known && !alone || s.name == dirModel && s.word == "" && !alone {
@@ -101,7 +106,11 @@ func cutDirectives(message string) (found []said, rest string) {
 		rest = rest[:at] + strings.TrimPrefix(rest[end:], " ")
 		from = at
 	}
+	return found, rest // what looks like more of them is text
 }
+
+// maxDirectives bounds what is looked at in a message: each look may go over all of it.
+const maxDirectives = 32
 
 // nextDirective finds the first directive from a place on: where it begins and ends.
 func nextDirective(text string, from int) (at, end int, s said, ok bool) {

@@ -40,8 +40,11 @@ func TestCutDirectives_8(t *testing.T) {
 		{"see a/think high", "", "see a/think high"},
 		{"/models are many", "", "/models are many"},
 		{"plain", "", "plain"},
+		{"what does /model do?", "", "what does /model do?"},
+		{"/model nobody", "model~nobody", ""},
+		{strings.Repeat("/think low ", 40) + "x", strings.TrimSpace(strings.Repeat("think=low ", 32)), strings.Repeat("/think low ", 8) + "x"},
 	} {
-		found, rest := cutDirectives(row.in)
+		found, rest := cutDirectives(row.in, func(word string) bool { return word == "a/b" })
 		var got []string
 		for _, s := range found {
 			switch {

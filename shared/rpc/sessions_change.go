@@ -6,6 +6,7 @@ import (
 
 	"laneway/shared/id"
 	"laneway/shared/lane"
+	"laneway/shared/model"
 	"laneway/shared/protocol"
 	"laneway/shared/run"
 	"laneway/shared/session"
@@ -184,26 +185,35 @@ func fastMode(f protocol.FastMode) string {
 	return "off"
 }
 
-// findModel finds a model by "provider/id" or by its id alone.
+// findModel finds a model by "provider/id", by its alias, or by its id alone.
 func (g *Gateway) findModel(ctx context.Context, r *Request, name string) (provider, id string, err error) {
 	models, err := g.Directory.Models(ctx, r.Tenant())
 	if err != nil {
 		return "", "", err
 	}
-	for _, m := range models {
+	provider, id, ok := modelNamed(models, name)
+	if !ok {
+		return "", "", protocol.InvalidParams(r.Method, "unknown model")
+	}
+	return provider, id, nil
+}
+
+func modelNamed(models []model.Info, name string) (provider, id string, ok bool) {
+	for i := range models {
+		m := &models[i]
 		if name == m.Provider+"/"+m.ID || name == m.ID || m.Alias != "" && strings.EqualFold(name, m.Alias) {
-			return m.Provider, m.ID, nil
+			return m.Provider, m.ID, true
 		}
 	}
 	// A provider may serve more models than it lists.
 	if provider, id, ok := strings.Cut(name, "/"); ok && id != "" {
-		for _, m := range models {
-			if m.Provider == provider {
-				return provider, id, nil
+		for i := range models {
+			if models[i].Provider == provider {
+				return provider, id, true
 			}
 		}
 	}
-	return "", "", protocol.InvalidParams(r.Method, "unknown model")
+	return "", "", false
 }
 
 // entryView is the entry as replies have it.
