@@ -84,3 +84,26 @@ func TestF14_AFallbackBringsNoEarlierAnswerBack(t *testing.T) {
 		}
 	}
 }
+
+// Runtime 7.4: a credential that is left alone is probed shortly before its time is
+// over, by one run in 30 seconds; the others go on to the next model.
+func TestFailover_7_4_Probes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	m := newModels(t, "a/one", "b/two")
+	m.on(t, "a/one", fail(model.Overloaded))
+	m.on(t, "b/two", say("hello"))
+	c := w.connect()
+	for i, want := range []string{
+		"a/one, b/two",
+		"a/one, b/two, a/one, b/two",        // the probe
+		"a/one, b/two, a/one, b/two, b/two", // too soon for another one
+	} {
+		id := "r" + string(rune('0'+i))
+		w.accept(c, id, "hi")
+		w.process(nil, chained(m)).serve()
+		if m.asked() != want {
+			t.Fatalf("run %d: asked %s, want %s", i, m.asked(), want)
+		}
+	}
+}
