@@ -120,11 +120,11 @@ recovery: ## how long a conversation stands still when its gateway is killed, th
 
 .PHONY: storm
 storm: ## 40 clients write to 10 sessions for STORM (default 3m) while the model fails by a plan
-	LANEWAY_STORM=$(STORM) $(SUM) -name storm -- -count=1 -timeout 40m -v ./test/storm/...
+	LANEWAY_STORM=$(STORM) go test -count=1 -timeout 40m -v ./test/storm/...
 
 .PHONY: stop-times
 stop-times: ## how long ABORTS (default 200) stops take, on one machine and, with AWS_ENDPOINT_URL, over its stores
-	LANEWAY_ABORTS=$(ABORTS) $(SUM) -name stop-times -- -count=1 -timeout 40m -v ./test/stoptimes/...
+	LANEWAY_ABORTS=$(ABORTS) go test -count=1 -timeout 40m -v ./test/stoptimes/...
 
 .PHONY: tui
 tui: ## the stock terminal client in tmux: steer, collect, stop, a killed gateway

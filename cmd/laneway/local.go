@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"laneway/shared/session"
+
 	"laneway/shared/claim"
 	"laneway/shared/diag"
 	"laneway/shared/local"
@@ -29,6 +31,10 @@ func openLocal(ctx context.Context, c localConfig) (localServer, error) {
 	routes, err := modelRoutes(c)
 	if err != nil {
 		return nil, err
+	}
+	reset, err := session.ParseReset(c.Env("LANEWAY_SESSION_RESET"))
+	if err != nil {
+		return nil, fmt.Errorf("LANEWAY_SESSION_RESET: %w", err)
 	}
 	stuck, err := diag.ParseThresholds(c.Env("LANEWAY_STUCK_WARN_MS"), c.Env("LANEWAY_STUCK_ABORT_MS"))
 	if err != nil {
@@ -58,7 +64,7 @@ func openLocal(ctx context.Context, c localConfig) (localServer, error) {
 	}
 	server, err := local.Open(ctx, local.Config{
 		Data: c.Data, Listen: c.Listen, Token: c.Token, Limits: limits, Workspace: c.Workspace, Shell: c.Shell, Function: c.Function, Times: claim.Times{Lease: c.Lease},
-		Routes: routes, Version: version(), Log: log, Lanes: lanes, Stores: stores, Advertise: c.Advertise, Diagnostics: stuck,
+		Routes: routes, Version: version(), Log: log, Lanes: lanes, Stores: stores, Advertise: c.Advertise, Diagnostics: stuck, Reset: reset,
 	})
 	if errors.Is(err, tablebolt.ErrLocked) {
 		return nil, fmt.Errorf("%w; leave --local out to talk to it, or name another directory with --data", inUse(c.Data))

@@ -20,6 +20,8 @@ import (
 	"strings"
 	"time"
 
+	"laneway/shared/session"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -63,6 +65,8 @@ type Env struct {
 	Timeout time.Duration // LANEWAY_TIMEOUT_SECONDS; 0: not known
 	// Diagnostics say when a session that does not move is noticed.
 	Diagnostics diag.Thresholds // LANEWAY_STUCK_WARN_MS, LANEWAY_STUCK_ABORT_MS; empty: 2 and 6 minutes
+	// Reset says when sessions start over by themselves.
+	Reset session.ResetPolicy // LANEWAY_SESSION_RESET; empty: never
 	// Workspace is where an agent's tools work while the function lives.
 	Workspace string // LANEWAY_WORKSPACE; empty: /tmp/workspace
 	// Schedules are where those of jobs are kept; zero: this function keeps none.
@@ -83,6 +87,9 @@ func Read(get func(string) string) (Env, error) {
 		},
 	}
 	var err error
+	if e.Reset, err = session.ParseReset(get("LANEWAY_SESSION_RESET")); err != nil {
+		return e, fmt.Errorf("LANEWAY_SESSION_RESET: %w", err)
+	}
 	if e.Diagnostics, err = diag.ParseThresholds(get("LANEWAY_STUCK_WARN_MS"), get("LANEWAY_STUCK_ABORT_MS")); err != nil {
 		return e, fmt.Errorf("LANEWAY_STUCK_WARN_MS, LANEWAY_STUCK_ABORT_MS: %w", err)
 	}
@@ -259,7 +266,7 @@ func (f *Function) core() (*wiring.Core, error) {
 			Log: f.Log, Version: Version, Pacing: 250 * time.Millisecond, MaxPayload: 32 << 10,
 			Unreachable: 8 * time.Second,
 			// A function that answers a frame has 29 s.
-			BusyWait: 15 * time.Second, Diagnostics: f.Env.Diagnostics,
+			BusyWait: 15 * time.Second, Diagnostics: f.Env.Diagnostics, Reset: f.Env.Reset,
 			Cron: jobs,
 		})
 }

@@ -17,6 +17,8 @@ import (
 	"log/slog"
 	"time"
 
+	"laneway/shared/session"
+
 	"laneway/shared/agent"
 	"laneway/shared/claim"
 	"laneway/shared/clock"
@@ -95,9 +97,11 @@ type Config struct {
 	Retry    retry.Config
 	// Diagnostics say when a session that does not move is noticed.
 	Diagnostics diag.Thresholds
-	CatchUp     CatchUp
-	Zone        *time.Location // of the user, and of schedules that name none; nil: the machine's
-	NoSync      bool           // for tests: no durability
+	// Reset says when sessions start over by themselves; zero: never.
+	Reset   session.ResetPolicy
+	CatchUp CatchUp
+	Zone    *time.Location // of the user, and of schedules that name none; nil: the machine's
+	NoSync  bool           // for tests: no durability
 	// Runner wraps the runner; for tests.
 	Runner func(*loop.Runner) *loop.Runner
 }

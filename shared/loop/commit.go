@@ -121,6 +121,11 @@ func (a *attempt) write(ctx context.Context, rows []transcript.Entry, c change) 
 		if a.rotate {
 			tx.Set = append(tx.Set, table.SetOp{Path: table.P(session.AttrSessionID), Value: a.sid})
 			tx.Remove = append(tx.Remove, table.P(session.AttrBase))
+			if a.st.Input.ResetReason != "" {
+				tx.Set = append(tx.Set,
+					table.SetOp{Path: table.P(session.AttrBegan), Value: a.r.Clock.Now().UnixMilli()},
+					table.SetOp{Path: table.P(session.AttrPrevID), Value: a.h.Meta().SessionID})
+			}
 			tx.Ops = append(tx.Ops, session.PutID(a.ref, a.sid))
 		}
 	}

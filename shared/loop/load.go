@@ -108,6 +108,9 @@ func (a *attempt) addUser(ctx context.Context) {
 	if a.st.UserSeq != 0 {
 		return
 	}
+	if why := a.st.Input.ResetReason; why != "" && a.rotate {
+		a.add(transcript.Entry{ID: a.r.NewID(), Type: transcript.Reset, At: a.st.AcceptedAt, Reason: why})
+	}
 	e := transcript.Entry{
 		ID: a.r.NewID(), Type: transcript.Message, RunID: a.st.RunID, At: a.st.AcceptedAt, Key: a.st.RunID + ":user",
 		Role: model.User, Content: a.content(ctx, a.st.Input),

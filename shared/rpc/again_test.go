@@ -3,8 +3,14 @@ package rpc_test
 import (
 	"sync"
 	"testing"
+	"time"
 
 	"laneway/shared/protocol"
+	"laneway/shared/session"
+	"laneway/shared/table"
+	"laneway/shared/transcript"
+	"laneway/shared/wiring"
+	"laneway/test/backends"
 )
 
 // TestRuntime33_ResetWithATextSentTwiceAtOnceIsDoneOnce: two copies of a message that
@@ -52,4 +58,35 @@ func TestRuntime33_ResetWithATextSentTwiceAtOnceIsDoneOnce(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestRuntime33_AStaleSessionStartsOver: a message that comes after the session went
+// stale begins a transcript of its own, which says why; the one before it is kept, and
+// known as the previous one.
+func TestRuntime33_AStaleSessionStartsOver(t *testing.T) {
+	t.Parallel()
+	backends.Each(t, func(t *testing.T, s table.Store) {
+		w := setup(t, over(s), settings(func(s *wiring.Settings) { s.Reset = session.ResetPolicy{Idle: time.Nanosecond} }))
+		c := w.user()
+		c.says("s", "k1", "the old story")
+		before := w.idle(key)
+		c.says("s", "k2", "a new one")
+		after := w.idle(key)
+		if after.SessionID == before.SessionID || after.PrevID != before.SessionID || after.Began == 0 {
+			t.Errorf("%s after %s: %+v", after.SessionID, before.SessionID, after)
+		}
+		if texts := w.model.texts(); len(texts) != 1 || texts[0] != "a new one" {
+			t.Errorf("the model saw %q", texts)
+		}
+		rows, err := w.core.Transcripts.Range(t.Context(), after.Ref, after.SessionID, 1, after.Head)
+		must(t, err)
+		if len(rows) != 3 || rows[0].Type != transcript.Reset || rows[0].Reason != session.ResetIdle {
+			t.Errorf("%+v", rows)
+		}
+		old, err := w.core.Transcripts.Range(t.Context(), before.Ref, before.SessionID, 1, before.Head)
+		must(t, err)
+		if len(old) != 2 {
+			t.Errorf("the old transcript: %+v", old)
+		}
+	})
 }

@@ -67,6 +67,9 @@ func (g *Gateway) agent(ctx context.Context, r *Request) error {
 		},
 	}
 	inline.apply(&st.Input)
+	if err := g.freshen(ctx, ref, &st.Input); err != nil {
+		return err
+	}
 	acc, err := g.Lanes.Accept(ctx, lane.Call{
 		Run: st, ConnectionID: r.Conn.ID, FrameAt: r.frame.At,
 		Accepted: func(st run.Status) { g.replyAccepted(r, st) },

@@ -65,6 +65,9 @@ func (g *Gateway) send(ctx context.Context, r *Request, p *protocol.ChatSendPara
 	if err != nil {
 		return err
 	}
+	if err := g.freshen(ctx, ref, &st.Input); err != nil {
+		return err
+	}
 	if p.FastMode != nil {
 		st.Input.Fast = fastMode(*p.FastMode)
 	}

@@ -71,15 +71,16 @@ type Config struct {
 	Ender       Ender                 // nil: stopped runs of dead holders wait for a wake-up
 	Dead        queue.DeadLetterStore // nil: dead letters are not reached from here
 
-	Clock        clock.Clock   // nil: the machine's
-	NewID        id.Source     // nil: UUIDs
-	Logger       *slog.Logger  // nil: the default logger
-	Version      string        // of the server, in hello-ok
-	MaxPayload   int64         // bytes of a frame that clients may send; 0: protocol.MaxMessageIn
-	MaxReply     int           // bytes of a frame that is sent; 0: protocol.MaxFrameOut
-	TickInterval time.Duration // told in hello-ok; 0: the protocol's default
-	BusyWait     time.Duration // how long a command waits for a session's claim; 0: the claim's
-	RunTimeout   time.Duration // of runs that name none, as the runner has it; 0: 48 h
+	Clock        clock.Clock         // nil: the machine's
+	NewID        id.Source           // nil: UUIDs
+	Logger       *slog.Logger        // nil: the default logger
+	Version      string              // of the server, in hello-ok
+	MaxPayload   int64               // bytes of a frame that clients may send; 0: protocol.MaxMessageIn
+	MaxReply     int                 // bytes of a frame that is sent; 0: protocol.MaxFrameOut
+	TickInterval time.Duration       // told in hello-ok; 0: the protocol's default
+	BusyWait     time.Duration       // how long a command waits for a session's claim; 0: the claim's
+	Reset        session.ResetPolicy // when sessions start over by themselves
+	RunTimeout   time.Duration       // of runs that name none, as the runner has it; 0: 48 h
 	Diagnostics  diag.Thresholds
 }
 

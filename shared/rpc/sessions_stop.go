@@ -146,6 +146,7 @@ func (g *Gateway) stopAndReset(ctx context.Context, ref session.Ref, reason, why
 			Set: []table.SetOp{
 				{Path: table.P(session.AttrBase), Value: e.Seq},
 				{Path: table.P(session.AttrUpdated), Value: now},
+				{Path: table.P(session.AttrBegan), Value: now},
 				{Path: table.P(session.AttrTokensIn), Value: int64(0)},
 				{Path: table.P(session.AttrTokensOut), Value: int64(0)},
 			},

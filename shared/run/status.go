@@ -42,7 +42,8 @@ type Input struct {
 	Cwd          string          `json:"cwd,omitempty"`
 	Label        string          `json:"label,omitempty"`
 	QueueMode    string          `json:"queueMode,omitempty"`
-	SessionID    string          `json:"sessionId,omitempty"` // asked for; empty: the current one
+	SessionID    string          `json:"sessionId,omitempty"`   // asked for; empty: the current one
+	ResetReason  string          `json:"resetReason,omitempty"` // why SessionID is another one: daily, idle
 	SuppressUser bool            `json:"suppressPromptPersistence,omitempty"`
 	Overflow     Overflow        `json:"overflow,omitzero"` // of an overflow summary
 }

@@ -51,6 +51,8 @@ const (
 	AttrCreated   = "crt"
 	AttrLastRun   = "lrun" // short id of the last run that ended
 	AttrLastEnd   = "lend" // how it ended: ok, error, aborted, timeout
+	AttrBegan     = "bgn"  // ms: when the session was started over; absent: never
+	AttrPrevID    = "psid" // transcript that a reset by policy ended
 	AttrTokensIn  = "tin"  // tokens of all runs
 	AttrTokensOut = "tout"
 	AttrActivePK  = "activePk"
@@ -110,6 +112,8 @@ type Meta struct {
 	SubRev            int64
 	Updated, Created  int64
 	LastRun, LastEnd  string
+	Began             int64
+	PrevID            string
 	TokensIn          int64
 	TokensOut         int64
 	Busy              bool // has the key of the active index
@@ -132,6 +136,7 @@ func DecodeMeta(ref Ref, it *table.Item) Meta {
 	m.CutBy = a.Str(AttrCutBy)
 	m.SubRev, m.Updated, m.Created = a.Int(AttrSubRev), a.Int(AttrUpdated), a.Int(AttrCreated)
 	m.LastRun, m.LastEnd, m.TokensIn, m.TokensOut = a.Str(AttrLastRun), a.Str(AttrLastEnd), a.Int(AttrTokensIn), a.Int(AttrTokensOut)
+	m.Began, m.PrevID = a.Int(AttrBegan), a.Str(AttrPrevID)
 	m.Busy = a.Str(AttrActivePK) != ""
 	m.Unsettled, m.Settles = a.StrSet(AttrUnsettled), a.Int(AttrSettles)
 	for k, v := range a.MapOf(AttrPending) {

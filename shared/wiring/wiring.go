@@ -10,6 +10,8 @@ import (
 	"log/slog"
 	"time"
 
+	"laneway/shared/session"
+
 	"laneway/shared/blob"
 	"laneway/shared/claim"
 	"laneway/shared/clock"
@@ -61,6 +63,7 @@ type Settings struct {
 	CacheBytes   int           // of transcripts that a warm process keeps; 0: 16 MB; -1: none
 	Version      string
 	Diagnostics  diag.Thresholds
+	Reset        session.ResetPolicy // when sessions start over by themselves; zero: never
 	Cron         CronSettings
 }
 
@@ -135,7 +138,7 @@ func (c *Core) Gateway(auth rpc.Auth, dir rpc.Directory) (*rpc.Gateway, error) {
 		return nil, err
 	}
 	return rpc.New(rpc.Config{
-		Ender: ender, Dead: c.Dead, Diagnostics: c.Diagnostics,
+		Ender: ender, Dead: c.Dead, Diagnostics: c.Diagnostics, Reset: c.Reset,
 		Store: c.Store, Connections: c.Connections, Lanes: c.Lanes, Claims: c.Claims, Notify: c.Notify, Log: c.Transcripts, Files: c.Files, Jobs: c.Jobs,
 		Auth: auth, Directory: dir, Clock: c.Clock, NewID: c.NewID, Logger: c.Log, Version: c.Version,
 		MaxPayload: c.MaxPayload, MaxReply: c.MaxFrame, TickInterval: c.TickInterval, BusyWait: c.BusyWait,
