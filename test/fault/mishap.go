@@ -66,8 +66,10 @@ func (s *Sim) letAndKill(c *call) {
 // rarity is one in how many times a point is chosen: those that come seldom more often.
 func (s *Sim) rarity(p point) int {
 	switch p {
-	case midStream, inRenewal:
+	case midStream:
 		return 24
+	case beforeCommit, afterCommit, inRenewal: // most commits are a step of tools, or the end
+		return 3
 	case beforeAccept, afterAccept, afterSend, afterClaim, beforeLedger, afterLedger, afterToolEffect, beforeAck:
 		return 10
 	default:

@@ -41,12 +41,12 @@ func claimMutations() []Mutation {
 		},
 		{
 			Name: "commit-without-owner", Rule: "C2", Text: "a commit checks the token alone: a write that is sent again is done again",
-			Profiles: []string{"store", "stop"}, Seen: 441,
+			Profiles: []string{"store", "stop"}, Seen: 639,
 			Store: on(held, without(session.AttrOwner, session.AttrWrite)),
 		},
 		{
 			Name: "trust-without-end", Rule: "C3", Text: "a holder goes on however long ago it last renewed",
-			Profiles: []string{"freeze", "tools"}, Seen: 701,
+			Profiles: []string{"freeze", "tools"}, Seen: 141,
 			Times: func(t *claim.Times) { t.Trust = time.Hour },
 		},
 		{

@@ -41,8 +41,8 @@ func laneMutations() []Mutation {
 		},
 		{
 			Name: "stop-mark-only-read", Rule: "K1", Text: "a stop of the same connection is looked for before the transaction, not in it",
-			Profiles: []string{"late-accept", "calm-stop", "stop"},
-			Store:    on(accepts, without(session.AttrStops)),
+			Profiles: []string{"late-accept", "calm-stop", "stop"}, Seen: 3,
+			Store: on(accepts, without(session.AttrStops)),
 		},
 		{
 			Name: "no-watchdog", Rule: "A2", Text: "nobody looks for work that nobody does",
@@ -79,13 +79,13 @@ func laneMutations() []Mutation {
 		},
 		{
 			Name: "cancel-without-condition", Rule: "C7", Text: "a cancel mark is put whatever is active",
-			Profiles: []string{"late-cancel", "calm-stop", "stop", "steer"},
-			Store:    on([]kind{kCancel}, without(session.AttrActive)),
+			Profiles: []string{"late-cancel", "calm-stop", "stop", "steer"}, Seen: 70,
+			Store: on([]kind{kCancel}, without(session.AttrActive)),
 		},
 		{
 			Name: "waiting-run-ended-without-condition", Rule: "C7", Text: "a run that waited is ended although it has begun",
-			Profiles: []string{"late-end", "calm-stop", "stop"},
-			Store:    on([]kind{kEndQueued}, without(session.AttrPending, run.AttrState)),
+			Profiles: []string{"late-end", "calm-stop", "stop"}, Seen: 34,
+			Store: on([]kind{kEndQueued}, without(session.AttrPending, run.AttrState)),
 		},
 		{
 			Name: "waiting-run-ended-unsettled-not", Rule: "C7", Text: "a run that is ended before it began is told to nobody",
@@ -94,7 +94,7 @@ func laneMutations() []Mutation {
 		},
 		{
 			Name: "steer-without-condition", Rule: "L3", Text: "a message goes into the mailbox whatever is active",
-			Profiles: []string{"late-steer", "steer", "calm-stop"},
+			Profiles: []string{"late-steer", "steer", "calm-stop"}, Seen: 41,
 			Store: on([]kind{kSteer}, func(o *table.Op) {
 				if isMeta(o) {
 					o.If = strip(o.If, []string{session.AttrActive, session.AttrPendingN, session.AttrCancel, session.AttrCutoff, session.AttrSeq})
@@ -114,7 +114,7 @@ func laneMutations() []Mutation {
 		},
 		{
 			Name: "sleep-without-condition", Rule: "R1", Text: "a run goes to sleep although it is to stop",
-			Profiles: []string{"calm-sleep", "calm-stop"}, Seen: 713,
+			Profiles: []string{"calm-sleep", "calm-stop"}, Seen: 20,
 			Store: edited(func(k kind, ops []table.Op) []table.Op {
 				for i := range ops {
 					if o := &ops[i]; k == kRelease && isMeta(o) && sets(o, session.AttrWake) {
@@ -137,8 +137,8 @@ func laneMutations() []Mutation {
 		},
 		{
 			Name: "command-does-not-look-again", Rule: "C4", Text: "whoever releases a claim sends nobody to the work that is left",
-			Profiles: []string{"late-release", "calm"},
-			Queue:    resend("released", func(_ lane.Wakeup, m *letter) { m.drop = true }),
+			Profiles: []string{"late-release", "calm"}, Seen: 2,
+			Queue: resend("released", func(_ lane.Wakeup, m *letter) { m.drop = true }),
 		},
 	}
 }

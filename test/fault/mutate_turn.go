@@ -76,7 +76,7 @@ func turnMutations() []Mutation {
 		},
 		{
 			Name: "others-do-not-settle", Rule: "L5", Text: "only the holder of a terminal tells the end",
-			Profiles: []string{"crash", "stop"}, Seen: 5,
+			Profiles: []string{"crash", "stop"}, Seen: 2,
 			Store: func(p *proc, t table.Store) table.Store {
 				if p.slot.role != runner {
 					return t
@@ -140,7 +140,7 @@ func endMutations() []Mutation {
 		},
 		{
 			Name: "unsettled-is-one-flag", Rule: "L5", Text: "whoever settled one run takes all off",
-			Profiles: []string{"calm-stop", "stop", "all"}, Seen: 15,
+			Profiles: []string{"calm-stop", "stop", "all"}, Seen: 39,
 			Store: on([]kind{kSettled}, func(o *table.Op) {
 				if len(o.TakeFrom) > 0 {
 					o.TakeFrom = nil
@@ -150,7 +150,7 @@ func endMutations() []Mutation {
 		},
 		{
 			Name: "active-key-removed-on-old-reading", Rule: "L5", Text: "a session leaves the active index for what was read before",
-			Profiles: []string{"calm", "calm-stop", "stop", "all"}, Seen: 43,
+			Profiles: []string{"calm", "calm-stop", "stop", "all"}, Seen: 61,
 			Store: on([]kind{kSettled}, without(session.AttrSeq, session.AttrSettles)),
 		},
 		{

@@ -19,7 +19,7 @@ func TestMutations(t *testing.T) {
 	only := os.Getenv("FAULT_MUTATION")
 	most, enough := uint64(40), 30
 	if env("FAULT_SEEDS", 0) >= 1000 || only != "" {
-		most, enough = env("FAULT_MUTATION_SEEDS", 1500), len(Mutations())
+		most, enough = env("FAULT_MUTATION_SEEDS", 3000), len(Mutations())
 	}
 	tried := 0
 	for _, m := range Mutations() {
