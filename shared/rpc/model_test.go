@@ -16,7 +16,8 @@ import (
 )
 
 // gate is a model that says back what it was told. A message that begins with
-// "hold" is answered when the gate is opened, or never.
+// "hold" is answered when the gate is opened, or never; one that begins with "hush"
+// likewise, and nothing is said of it before.
 type gate struct {
 	mu    sync.Mutex
 	asked []model.Request
@@ -57,10 +58,11 @@ func (g *gate) Stream(ctx context.Context, r model.Request) iter.Seq2[model.Part
 		held := make(chan struct{})
 		g.held[text] = held
 		g.mu.Unlock()
-		if !yield(model.Part{Text: "you said "}, nil) {
+		mute := strings.HasPrefix(text, "hush")
+		if !mute && !yield(model.Part{Text: "you said "}, nil) {
 			return
 		}
-		if strings.HasPrefix(text, "hold") {
+		if mute || strings.HasPrefix(text, "hold") {
 			select {
 			case <-g.open:
 			case <-held:
