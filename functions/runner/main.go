@@ -12,6 +12,7 @@ import (
 	"laneway/shared/diag"
 	"laneway/shared/loop"
 	"laneway/shared/model/adapters"
+	"laneway/shared/model/retry"
 	"laneway/shared/wiring"
 )
 
@@ -35,7 +36,7 @@ func runner(f *setup.Function) (*loop.Runner, error) {
 		return nil, err
 	}
 	return f.Core.Runner(wiring.RunnerConfig{
-		Models: agents, Agents: agents, Chains: agents, Preferred: agents.Preferred, StepNeed: stepNeed(f.Env.Timeout), Reserve: reserve(f.Env.Timeout),
+		Models: agents, Agents: agents, Chains: agents, Preferred: agents.Preferred, Retry: agents.Routes.Retry(retry.Config{}), StepNeed: stepNeed(f.Env.Timeout), Reserve: reserve(f.Env.Timeout),
 		MemoryMB: memoryMB(os.Getenv("AWS_LAMBDA_FUNCTION_MEMORY_SIZE")),
 		Measure:  (&diag.EMF{W: os.Stdout, Stack: f.Env.Stack, Clock: f.Core.Clock}).Run,
 	})

@@ -123,7 +123,7 @@ func (s *Server) build(ctx context.Context) (err error) {
 		if routes, err = c.Routes(ctx, s.stores.Table); err != nil {
 			return err
 		}
-		c.Model, c.Models = routes.Primary(), routes.Infos()
+		c.Model, c.Models, c.Retry = routes.Primary(), routes.Infos(), routes.Retry(c.Retry)
 	}
 	set, err := agent.New(agent.Config{Agents: agents, Model: c.Model, Models: c.Models, Routes: routes, Clock: c.Clock, Zone: c.Zone, Shell: c.Shell})
 	if err != nil {

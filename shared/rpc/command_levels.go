@@ -23,8 +23,13 @@ func (g *Gateway) directed(ctx context.Context, r *Request, ref session.Ref, mes
 	if err != nil {
 		return l, message, "", err
 	}
+	creds, err := g.configuredCredentials(ctx, ref.Tenant)
+	if err != nil {
+		return l, message, "", err
+	}
 	found, rest := cutDirectives(message, func(word string) bool {
-		_, _, ok := modelNamed(infos, word)
+		name, _ := cutProfile(word, creds)
+		_, _, ok := modelNamed(infos, name)
 		return ok || listWords[strings.ToLower(word)]
 	})
 	if len(found) == 0 {

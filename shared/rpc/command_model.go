@@ -46,17 +46,64 @@ func (g *Gateway) setModel(ctx context.Context, r *Request, ref session.Ref, s s
 		used := modelOf(session.Entry{}, agents, session.AgentOf(ref.Key))
 		return fmt.Sprintf("Model reset to default (%s/%s).", used.ModelProvider, used.Model), err
 	}
-	provider, id, err := g.findModel(ctx, r, s.word)
+	creds, err := g.configuredCredentials(ctx, ref.Tenant)
+	if err != nil {
+		return "", err
+	}
+	name, pin := cutProfile(s.word, creds)
+	provider, id, err := g.findModel(ctx, r, name)
 	if perr, unknown := errors.AsType[*protocol.Error](err); unknown && perr.Code == protocol.CodeInvalidRequest {
 		return fmt.Sprintf("Unknown model %q. Use /model list to see what there is.", clipWord(s.word)), nil
 	}
 	if err != nil {
 		return "", err
 	}
+	if pin != "" && !opens(creds, pin, provider) {
+		return fmt.Sprintf("The credential %s is not one of %s.", pin, provider), nil
+	}
 	err = g.keepEntry(ctx, ref, func(e *session.Entry) {
 		e.ModelProvider, e.ModelOverride, e.ModelSource = provider, id, sourceUser
+		switch {
+		case pin != "":
+			e.AuthProfile, e.AuthProfileSource, e.AuthProfileFor = pin, sourceUser, ""
+		case !opens(creds, e.AuthProfile, provider):
+			e.AuthProfile, e.AuthProfileSource, e.AuthProfileFor = "", "", ""
+		}
 	})
-	return fmt.Sprintf("Model set to %s/%s.", provider, id), err
+	text := fmt.Sprintf("Model set to %s/%s.", provider, id)
+	if pin != "" {
+		text = fmt.Sprintf("Model set to %s/%s with the credential %s.", provider, id, pin)
+	}
+	return text, err
+}
+
+// configuredCredentials lists the credentials that a configuration names.
+func (g *Gateway) configuredCredentials(ctx context.Context, tenant string) ([]Credential, error) {
+	if d, ok := g.Directory.(Credentials); ok {
+		return d.Credentials(ctx, tenant)
+	}
+	return nil, nil
+}
+
+// cutProfile takes a credential off a model's name: provider/id@profile. Names of models
+// may hold an @ of their own.
+func cutProfile(word string, creds []Credential) (name, profile string) {
+	for _, c := range creds {
+		if rest, ok := strings.CutSuffix(word, "@"+c.Profile); ok && c.Profile != "" && rest != "" {
+			return rest, c.Profile
+		}
+	}
+	return word, ""
+}
+
+// opens says whether a credential is one of a provider.
+func opens(creds []Credential, profile, provider string) bool {
+	for _, c := range creds {
+		if c.Profile == profile && c.Provider == provider {
+			return true
+		}
+	}
+	return false
 }
 
 func (g *Gateway) modelShown(ctx context.Context, ref session.Ref) (string, error) {

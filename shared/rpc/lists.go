@@ -49,7 +49,7 @@ func (g *Gateway) agentsList(ctx context.Context, r *Request) error {
 	for _, a := range agents {
 		row := protocol.AgentRow{ID: a.ID, Kind: "agent", Name: a.Name, Workspace: a.Workspace}
 		if a.Model != "" {
-			row.Model = &protocol.AgentModel{Primary: a.Provider + "/" + a.Model}
+			row.Model = &protocol.AgentModel{Primary: a.Provider + "/" + a.Model, Fallbacks: a.Fallbacks}
 		}
 		out.Agents = append(out.Agents, row)
 	}

@@ -287,6 +287,20 @@ func TestModelDirective_8(t *testing.T) {
 		t.Errorf("%v, %d calls", err, len(b.one.Requests()))
 	}
 	b.says("/model nobody/x", `Unknown model "nobody/x".`)
+	b.says("/model two/small@two:a", "Model set to two/small with the credential two:a.")
+	b.says("/model one/big@two:a", "The credential two:a is not one of one.")
+	var changed struct {
+		Entry struct{ AuthProfileOverride, AuthProfileOverrideSource, ModelOverrideSource string }
+	}
+	b.call("sessions.patch", map[string]any{"key": key, "label": "x"}, &changed)
+	if e := changed.Entry; e.AuthProfileOverride != "two:a" || e.AuthProfileOverrideSource != "user" || e.ModelOverrideSource != "user" {
+		t.Errorf("%+v", e)
+	}
+	var agents protocol.AgentsList
+	b.call("agents.list", struct{}{}, &agents)
+	if m := agents.Agents[0].Model; m == nil || m.Primary != "one/big" || len(m.Fallbacks) != 1 || m.Fallbacks[0] != "two/small" {
+		t.Errorf("%+v", m)
+	}
 	b.says("/model default", "Model reset to default (one/big).")
 	b.agent("again /model B") // kept although it is inline
 	b.says("/model", "Current: one/big")

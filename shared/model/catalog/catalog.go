@@ -34,6 +34,14 @@ type Catalog struct {
 	Order    map[string][]string
 	Defaults Defaults
 	Agents   map[string]Choice // what an agent has instead of the defaults
+	Retry    Retry
+}
+
+// Retry bounds how a failed call is made again on the same model; nil: the built-in
+// limits.
+type Retry struct {
+	MaxRetries *int           // 0: none
+	MaxDelay   *time.Duration // longest wait that a provider may ask for where there is a fallback; 0: any
 }
 
 // Provider is a server of models.

@@ -45,6 +45,9 @@ func Parse(raw []byte) (*Catalog, error) {
 			},
 			"auth":     func(path string, raw json.RawMessage) { r.auth(c, path, raw) },
 			"defaults": func(path string, raw json.RawMessage) { r.defaults(c, path, raw) },
+			"retry": func(path string, raw json.RawMessage) {
+				r.object(path, raw, map[string]member{"provider": func(path string, raw json.RawMessage) { r.retry(c, path, raw) }})
+			},
 			"agents": func(path string, raw json.RawMessage) {
 				r.each(path, raw, func(path, id string, raw json.RawMessage) { r.agent(c, path, id, raw) })
 			},
@@ -121,6 +124,27 @@ func apiOf(id string) API {
 		return Bedrock
 	}
 	return ""
+}
+
+// retry reads the limits of retries, of which 0 is one.
+func (r *reader) retry(c *Catalog, path string, raw json.RawMessage) {
+	number := func(most int, f func(int)) member {
+		return func(path string, raw json.RawMessage) {
+			var n int
+			if json.Unmarshal(raw, &n) != nil || string(raw) == "null" || n < 0 || n > most {
+				r.addf(path, "must be a whole number from 0 to %d", most)
+				return
+			}
+			f(n)
+		}
+	}
+	r.object(path, raw, map[string]member{
+		"maxRetries": number(100, func(n int) { c.Retry.MaxRetries = &n }),
+		"maxRetryDelayMs": number(maxTimeout*1000, func(n int) {
+			d := time.Duration(n) * time.Millisecond
+			c.Retry.MaxDelay = &d
+		}),
+	})
 }
 
 func (r *reader) headers(p *Provider, path string, raw json.RawMessage) {

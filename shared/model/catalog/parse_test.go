@@ -116,6 +116,8 @@ func TestParse_AProblemNamesItsPath(t *testing.T) {
 		{`{"auth": {"order": {"openai": ["p"]}}}`, "auth.order.openai[0]: is not a profile"},
 		{`{"defaults": {"thinking": "hard"}}`, "defaults.thinking: must be one of off"},
 		{`{"defaults": {"model": {"fallback": []}}}`, "defaults.model.fallback: is not known here"},
+		{`{"retry": {"provider": {"maxRetries": -1}}}`, "retry.provider.maxRetries: must be a whole number from 0 to 100"},
+		{`{"retry": {"provider": {"maxRetryDelayMs": "1m"}}}`, "retry.provider.maxRetryDelayMs: must be a whole number"},
 		{`{"agents": {"A": {}}}`, "agents.A: an agent's id"},
 	} {
 		_, err := catalog.Parse([]byte(row.in))

@@ -6,6 +6,7 @@ import (
 	"laneway/shared/model"
 	"laneway/shared/model/catalog"
 	"laneway/shared/model/choose"
+	"laneway/shared/model/retry"
 )
 
 // Primary is the model of runs that choose none.
@@ -13,6 +14,22 @@ func (s *Set) Primary() model.Selected { return s.primary }
 
 // Catalog is the configuration with what the environment adds to it.
 func (s *Set) Catalog() *catalog.Catalog { return s.cat }
+
+// Retry are the limits of retries: what the configuration says over the given ones.
+func (s *Set) Retry(c retry.Config) retry.Config {
+	r := s.cat.Retry
+	if r.MaxRetries != nil {
+		if c.MaxRetries = *r.MaxRetries; c.MaxRetries == 0 {
+			c.MaxRetries = -1 // none; 0 would be the built-in limit
+		}
+	}
+	if r.MaxDelay != nil {
+		if c.MaxDelay = *r.MaxDelay; c.MaxDelay == 0 {
+			c.MaxDelay = -1 // any
+		}
+	}
+	return c
+}
 
 // Infos are the models for models.list, the primary one first.
 func (s *Set) Infos() []model.Info { return s.infos }

@@ -7,10 +7,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"laneway/shared/model"
 	"laneway/shared/model/catalog"
 	"laneway/shared/model/choose"
+	"laneway/shared/model/retry"
 	"laneway/shared/model/route"
 )
 
@@ -198,6 +200,25 @@ func TestLists(t *testing.T) {
 	for name, want := range map[string]bool{"a|": true, "b|": true, "c|c:1": true, "c|c:2": false} {
 		if present, ok := got[name]; !ok || present != want {
 			t.Errorf("%s: %v, %v in %v", name, present, ok, got)
+		}
+	}
+}
+
+// Runtime 7.2: retry.provider.maxRetries 0 is none, maxRetryDelayMs 0 no cap.
+func TestRetryLimits_7_2(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]retry.Config{
+		``: {MaxRetries: 5, MaxDelay: time.Minute},
+		`{"retry": {"provider": {"maxRetries": 3, "maxRetryDelayMs": 1500}}}`: {MaxRetries: 3, MaxDelay: 1500 * time.Millisecond},
+		`{"retry": {"provider": {"maxRetries": 0, "maxRetryDelayMs": 0}}}`:    {MaxRetries: -1, MaxDelay: -1},
+	} {
+		s, err := open(t, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := s.Retry(retry.Config{MaxRetries: 5, MaxDelay: time.Minute})
+		if got.MaxRetries != want.MaxRetries || got.MaxDelay != want.MaxDelay {
+			t.Errorf("%s: %+v", text, got)
 		}
 	}
 }
