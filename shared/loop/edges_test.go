@@ -3,9 +3,13 @@ package loop_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"laneway/shared/model"
 	"laneway/shared/push"
@@ -138,5 +142,48 @@ func TestF30d_GoneConnectionIsRemovedOnceAndTheRunGoesOn(t *testing.T) {
 			t.Errorf("%v came behind %v", seq, last)
 		}
 		last = seq
+	}
+}
+
+// TestF30g_NumbersWithoutGapOrInversionAtRandomLatency: each post takes another time.
+// There is one under way for each connection, and both see numbers that grow by one.
+func TestF30g_NumbersWithoutGapOrInversionAtRandomLatency(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, newTool("read", tool.ReadOnly))
+	var words []string
+	for n := range 200 {
+		words = append(words, fmt.Sprint(n, " "))
+	}
+	w.model.on(callTools(block("a", "read")), say(words...))
+	a, b := w.connect("tool-events"), w.connect("tool-events")
+	must(t, w.gw.core.Connections.Subscribe(t.Context(), b.id, key))
+	p := w.process(nil)
+	underWay := map[string]*atomic.Int64{a.id: {}, b.id: {}}
+	p.posts = func(to push.Target, _ []byte) error {
+		if underWay[to.ConnectionID].Add(1) > 1 {
+			t.Error("two posts at once to one connection")
+		}
+		defer underWay[to.ConnectionID].Add(-1)
+		<-time.After(rand.N(3 * time.Millisecond))
+		return nil
+	}
+	w.accept(a, "r1", "hi")
+	must(t, p.start().wait())
+	p.serve()
+	for _, c := range []*client{a, b} {
+		last, shown := float64(0), ""
+		for _, f := range c.all(event("agent", "", "")) {
+			seq, _ := f["payload"].(map[string]any)["seq"].(float64)
+			if seq != last+1 {
+				t.Errorf("%v came behind %v", seq, last)
+			}
+			last = seq
+			if str(f, "payload.stream") == "assistant" {
+				shown = str(f, "payload.data.text")
+			}
+		}
+		if shown != strings.Join(words, "") {
+			t.Errorf("shown %q", shown)
+		}
 	}
 }
