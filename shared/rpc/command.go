@@ -40,11 +40,12 @@ type inlined struct {
 // answered; otherwise the message goes on, without the command that it began with,
 // and inline has what it said of queueing and of how it is to be answered.
 func (g *Gateway) command(ctx context.Context, r *Request, ref session.Ref, hash string, p *protocol.ChatSendParams, inline *inlined) (done bool, err error) {
-	if len(p.Attachments) > 0 {
-		return false, nil
-	}
 	if strings.Contains(p.Message, "/") {
-		l, rest, text, err := g.directed(ctx, r, ref, p.Message)
+		// What was done once is not done again, least of all after another choice.
+		if _, err := run.Load(ctx, g.Store, run.RefOf(ref.Tenant, p.IdempotencyKey)); !errors.Is(err, run.ErrUnknown) {
+			return false, err
+		}
+		l, rest, text, err := g.directed(ctx, r, ref, p.Message, len(p.Attachments) > 0)
 		switch {
 		case err != nil:
 			return true, err
@@ -52,6 +53,9 @@ func (g *Gateway) command(ctx context.Context, r *Request, ref session.Ref, hash
 			return true, g.notice(ctx, r, ref, hash, p.IdempotencyKey, text)
 		}
 		p.Message, inline.levels = rest, l
+	}
+	if len(p.Attachments) > 0 {
+		return false, nil
 	}
 	if isStop(p.Message) {
 		ids, err := g.stop(ctx, r, ref, "", stopStop)

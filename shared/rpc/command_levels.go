@@ -17,8 +17,9 @@ import (
 
 // directed carries out the directives of a message. text is the answer to a message that
 // was nothing else; otherwise rest is what is left of it, and l holds for it alone. What
-// chooses a model is kept in the session either way.
-func (g *Gateway) directed(ctx context.Context, r *Request, ref session.Ref, message string) (l levels, rest, text string, err error) {
+// chooses a model is kept in the session either way. A message with files says more
+// than its text.
+func (g *Gateway) directed(ctx context.Context, r *Request, ref session.Ref, message string, files bool) (l levels, rest, text string, err error) {
 	infos, err := g.Directory.Models(ctx, ref.Tenant)
 	if err != nil {
 		return l, message, "", err
@@ -32,6 +33,9 @@ func (g *Gateway) directed(ctx context.Context, r *Request, ref session.Ref, mes
 		_, _, ok := modelNamed(infos, name)
 		return ok || listWords[strings.ToLower(word)]
 	})
+	if len(found) == 0 && files {
+		return l, message, "", nil
+	}
 	if len(found) == 0 {
 		card, ok, err := g.card(ctx, r, ref, message)
 		if ok || err != nil {
@@ -39,8 +43,7 @@ func (g *Gateway) directed(ctx context.Context, r *Request, ref session.Ref, mes
 		}
 		return l, message, "", nil
 	}
-	alone := strings.TrimSpace(rest) == ""
-	if alone {
+	if strings.TrimSpace(rest) == "" && !files {
 		text, err = g.keepAll(ctx, r, ref, found)
 		return l, "", text, err
 	}
@@ -49,6 +52,9 @@ func (g *Gateway) directed(ctx context.Context, r *Request, ref session.Ref, mes
 		return l, message, "", err
 	}
 	for _, s := range found {
+		if s.word == "" || !s.known {
+			continue // beside files: it says nothing
+		}
 		switch s.name {
 		case dirModel:
 			if _, err := g.setModel(ctx, r, ref, s); err != nil {
@@ -256,7 +262,7 @@ func acknowledged(s said) string {
 // agentDirected carries out the directives of an agent call. A call of nothing else has
 // ended and is answered at once; its record is kept like that of any run (A3).
 func (g *Gateway) agentDirected(ctx context.Context, r *Request, ref session.Ref, hash string, p *protocol.AgentParams) (l levels, done bool, err error) {
-	if len(p.Attachments) > 0 || !strings.Contains(p.Message, "/") {
+	if !strings.Contains(p.Message, "/") {
 		return l, false, nil
 	}
 	if st, err := run.Load(ctx, g.Store, run.RefOf(ref.Tenant, p.IdempotencyKey)); err == nil {
@@ -264,7 +270,7 @@ func (g *Gateway) agentDirected(ctx context.Context, r *Request, ref session.Ref
 	} else if !errors.Is(err, run.ErrUnknown) {
 		return l, false, err
 	}
-	l, rest, text, err := g.directed(ctx, r, ref, p.Message)
+	l, rest, text, err := g.directed(ctx, r, ref, p.Message, len(p.Attachments) > 0)
 	if err != nil || text == "" {
 		p.Message = rest
 		return l, false, err

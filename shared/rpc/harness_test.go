@@ -12,6 +12,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"laneway/shared/blob"
 	"laneway/shared/claim"
 	"laneway/shared/lane"
 	"laneway/shared/model"
@@ -54,6 +55,7 @@ type options struct {
 	queue    func(queue.Sender) queue.Sender
 	idle     bool         // nobody serves the lanes
 	broken   *atomic.Bool // while it is true every wake-up fails
+	blobs    blob.Store
 }
 
 func settings(f func(*wiring.Settings)) option { return func(o *options) { f(&o.settings) } }
@@ -63,6 +65,9 @@ func noRunner(o *options) { o.idle = true }
 
 // brokenWhile makes every wake-up fail while b is true.
 func brokenWhile(b *atomic.Bool) option { return func(o *options) { o.broken = b } }
+
+// withFiles lets messages have files.
+func withFiles(b blob.Store) option { return func(o *options) { o.blobs = b } }
 
 // stored puts something between the services and the store.
 func stored(f func(table.Store) table.Store) option { return func(o *options) { o.store = f } }
@@ -97,7 +102,7 @@ func setup(tb testing.TB, opts ...option) *world {
 	if o.queue != nil {
 		sender = o.queue(q)
 	}
-	w.core, err = wiring.Build(wiring.Ports{Store: w.store, Queue: sender, Timers: q, Poster: w.conns, Dead: q}, o.settings)
+	w.core, err = wiring.Build(wiring.Ports{Store: w.store, Queue: sender, Timers: q, Poster: w.conns, Dead: q, Blobs: o.blobs}, o.settings)
 	must(tb, err)
 	w.tokens = &token.Store{Table: bolt}
 	w.secret, err = w.tokens.Add(context.Background(), token.Grant{})

@@ -83,10 +83,18 @@ func (s said) read(word string) said {
 }
 
 // cutDirectives takes the directives out of a message. A directive goes with its own
-// separator, other white space stays. In a message that says more, a word that is no
-// level makes it no directive: it is the user's text.
+// separator, other white space stays. In a message that says more, one without a level,
+// or with a word that is none, is no directive: it is the user's text, such as a path.
 // isModel says whether a word names a model; nil: any may.
 func cutDirectives(message string, isModel func(string) bool) (found []said, rest string) {
+	if found, rest = cut(message, isModel, true); strings.TrimSpace(rest) == "" {
+		return found, rest
+	}
+	return cut(message, isModel, false)
+}
+
+// cut is cutDirectives; bare says whether directives without a level are some.
+func cut(message string, isModel func(string) bool, bare bool) (found []said, rest string) {
 	rest = message
 	from := 0
 	for range maxDirectives {
@@ -98,7 +106,7 @@ func cutDirectives(message string, isModel func(string) bool) (found []said, res
 			s.known = isModel(s.word)
 		}
 		alone := strings.TrimSpace(rest[:at]) == "" && strings.TrimSpace(rest[end:]) == ""
-		if s.word != "" && !s.known && !alone || s.name == dirModel && s.word == "" && !alone {
+		if s.word != "" && !s.known && !alone || s.word == "" && !bare {
 			from = at + 1
 			continue
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -146,7 +147,7 @@ func durationMs(s string) (int64, bool) {
 		}
 	}
 	n, err := strconv.ParseFloat(s, 64)
-	if err != nil || n < 0 || n*unit > float64(maxDebounce.Milliseconds()) {
+	if err != nil || math.IsNaN(n) || n < 0 || n*unit > float64(maxDebounce.Milliseconds()) {
 		return 0, false
 	}
 	return int64(n * unit), true
@@ -210,31 +211,30 @@ func (g *Gateway) queueCommand(ctx context.Context, ref session.Ref, d directive
 	head := "Current queue settings: "
 	if d.any {
 		head = "⚙️ Queue settings: "
-		if d.reset {
-			e.QueueMode, e.QueueDrop, e.QueueDebounce, e.QueueCap = "", "", nil, nil
-		}
-		if d.mode != "" {
-			e.QueueMode = d.mode
-		}
-		if d.drop != "" {
-			e.QueueDrop = d.drop
-		}
-		if d.debounce != nil {
-			e.QueueDebounce = d.debounce
-		}
-		if d.limit != nil {
-			e.QueueCap = d.limit
-		}
-		op, err := session.PutEntry(ref, e)
+		e, err = session.UpdateEntry(ctx, g.Store, ref, func(e *session.Entry) error {
+			d.keep(e)
+			return nil
+		})
 		if err != nil {
-			return "", err
-		}
-		if _, err := g.Store.Write(ctx, op); err != nil {
 			return "", err
 		}
 	}
 	r := entryRules(e)
 	return fmt.Sprintf("%smode=%s, debounce=%dms, cap=%d, drop=%s. Valid %s.", head, r.Mode, r.Debounce, r.Cap, r.Drop, queueOptions), nil
+}
+
+// keep writes what a /queue command says into a session's preferences.
+func (d *directive) keep(e *session.Entry) {
+	if d.reset {
+		e.QueueMode, e.QueueDrop, e.QueueDebounce, e.QueueCap = "", "", nil, nil
+	}
+	e.QueueMode, e.QueueDrop = orElse(d.mode, e.QueueMode), orElse(d.drop, e.QueueDrop)
+	if d.debounce != nil {
+		e.QueueDebounce = d.debounce
+	}
+	if d.limit != nil {
+		e.QueueCap = d.limit
+	}
 }
 
 // notice answers a chat message that was a command with a text: as a run that has
