@@ -36,6 +36,7 @@ var replies = map[string]string{
 	"reply of sessions.reset":                "ok:bool key:string entry:any",
 	"reply of sessions.patch":                "ok:bool key:string entry:any",
 	"reply of sessions.delete":               "ok:bool key:string deleted:bool archived:list",
+	"reply of models.authStatus":             "ts:int providers:list providers[].provider:string providers[].profiles:list",
 	"reply of question.list":                 "questions:list",
 	"reply of plugin.approval.list":          "*list", // a bare array
 }
