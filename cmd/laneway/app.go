@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
+	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -95,13 +96,26 @@ func (a *app) run(ctx context.Context, args []string) int {
 	}
 	if err != nil {
 		a.fail(err)
-		fmt.Fprintln(a.stderr, `run "laneway --help" for what there is`)
+		fmt.Fprintf(a.stderr, "run \"%s --help\" for what there is\n", commandOf(err))
 		return exitFailure
 	}
 	if err := command.Run(); err != nil {
 		return a.fail(err)
 	}
 	return exitOK
+}
+
+// commandOf is the command that a line meant which was not understood, as far as it was.
+func commandOf(err error) string {
+	name := []string{"laneway"}
+	if p, ok := errors.AsType[*kong.ParseError](err); ok && p.Context != nil {
+		for _, step := range p.Context.Path {
+			if step.Command != nil {
+				name = append(name, step.Command.Name)
+			}
+		}
+	}
+	return strings.Join(name, " ")
 }
 
 // fail tells an error, unless it was told, and gives its exit code.

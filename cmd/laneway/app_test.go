@@ -132,6 +132,9 @@ func TestHelpAndVersion(t *testing.T) {
 	if w.out.String() != "" {
 		t.Errorf("stdout: %q", w.out)
 	}
+	w = setup(t)
+	w.runs(1, "cron", "add", "--nonsense")
+	contains(t, "stderr", w.err.String(), "nonsense", `"laneway cron add --help"`)
 }
 
 func TestColoursOnlyOnATerminal(t *testing.T) {

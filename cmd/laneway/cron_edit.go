@@ -48,6 +48,9 @@ func (f scheduleFlags) schedule(now time.Time) (s *protocol.CronSchedule, note s
 		}
 		at, assumed, err := cron.ParseAt(f.At, f.TZ)
 		if err != nil {
+			if f.TZ == "" {
+				err = fmt.Errorf("%w, or a while such as 20m", err)
+			}
 			return nil, "", fmt.Errorf("--at: %w", err)
 		}
 		if assumed {
@@ -160,7 +163,8 @@ func (a *app) tellJob(raw json.RawMessage, asJSON, made bool) error {
 		fmt.Fprintln(a.stdout, j.ID)
 	}
 	if j.Enabled {
-		fmt.Fprintf(a.stderr, "%s, next at %s\n", scheduleText(j.Schedule), when(&j.State.NextRunAtMs))
+		next := time.UnixMilli(j.State.NextRunAtMs).Local().Format("2006-01-02 15:04:05 MST") // its zone may be another than the job's
+		fmt.Fprintf(a.stderr, "%s, next at %s\n", scheduleText(j.Schedule), next)
 	} else {
 		fmt.Fprintf(a.stderr, "%s, off\n", scheduleText(j.Schedule))
 	}

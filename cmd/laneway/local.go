@@ -67,7 +67,7 @@ func openLocal(ctx context.Context, c localConfig) (localServer, error) {
 		Routes: routes, Version: version(), Log: log, Lanes: lanes, Stores: stores, Advertise: c.Advertise, Diagnostics: stuck, Reset: reset,
 	})
 	if errors.Is(err, tablebolt.ErrLocked) {
-		return nil, fmt.Errorf("%w; leave --local out to talk to it, or name another directory with --data", inUse(c.Data))
+		return nil, fmt.Errorf("%w or by a turn with --local: \"laneway agent\" without --local talks to the gateway, --data names another directory", inUse(c.Data))
 	}
 	if err != nil {
 		return nil, err

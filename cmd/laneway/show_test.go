@@ -95,11 +95,19 @@ func TestProgressLine(t *testing.T) {
 		for !strings.Contains(w.err.String(), "notes.txt") {
 			ticks <- time.Time{} // each is taken by the drawing loop
 		}
+		again, err := protocol.Marshal(retrying{Reason: "server_error", Attempt: 2, MaxAttempts: 9})
+		if err != nil {
+			t.Error(err)
+		}
+		conn.Event(protocol.EventAgent, protocol.AgentEvent{RunID: p.IdempotencyKey, Stream: protocol.StreamRunStatus, Data: again})
+		for !strings.Contains(w.err.String(), "attempt") {
+			ticks <- time.Time{}
+		}
 		conn.Result(r, protocol.FinalOK(p.IdempotencyKey, payloads("done")))
 	})
 	w.runs(0, "agent", "-m", "hi")
 	got := w.err.String()
-	contains(t, "stderr", got, "connecting", "Read from notes.txt")
+	contains(t, "stderr", got, "connecting", "Read from notes.txt", "server error: asking again, attempt 2 of 9")
 	if !strings.HasSuffix(got, "\r\x1b[K") {
 		t.Errorf("the line stays: %q", got)
 	}

@@ -32,6 +32,11 @@ func (t *turn) showEvents() {
 			if json.Unmarshal(p.Data, &item) == nil && item.Kind == "tool" {
 				t.doing(tool(item))
 			}
+		case protocol.StreamRunStatus:
+			var s retrying
+			if json.Unmarshal(p.Data, &s) == nil && s.Attempt > 0 {
+				t.doing(fmt.Sprintf("%s: asking again, attempt %d of %d", strings.ReplaceAll(s.Reason, "_", " "), s.Attempt, s.MaxAttempts))
+			}
 		case protocol.StreamLifecycle:
 			var l protocol.Lifecycle
 			if json.Unmarshal(p.Data, &l) == nil && l.Phase == protocol.LifecycleModel && l.Model != "" {
@@ -39,6 +44,13 @@ func (t *turn) showEvents() {
 			}
 		}
 	}
+}
+
+// retrying is what a run tells of a model call that is made again.
+type retrying struct {
+	Reason      string `json:"reason"`
+	Attempt     int    `json:"attempt"`
+	MaxAttempts int    `json:"maxAttempts"`
 }
 
 // doing shows what is going on, below what was written so far.
