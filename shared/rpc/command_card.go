@@ -15,6 +15,12 @@ import (
 
 // card answers a message that is nothing but a command which shows something.
 func (g *Gateway) card(ctx context.Context, r *Request, ref session.Ref, message string) (text string, ok bool, err error) {
+	if d, rest, found, problem := queueDirective(message); found && problem != nil {
+		return problem.Error(), true, nil //nolint:nilerr // it is a text for the user
+	} else if found && rest == "" {
+		text, err = g.queueCommand(ctx, ref, d)
+		return text, true, err
+	}
 	word, rest := cutWord(strings.TrimSpace(message))
 	if rest != "" {
 		return "", false, nil
@@ -128,8 +134,8 @@ func (g *Gateway) usageCard(ctx context.Context, ref session.Ref) (string, error
 	}
 	m := &v.m
 	used := modelOf(v.prefs(), agents, session.AgentOf(ref.Key))
-	lines := []string{fmt.Sprintf("📊 Session: %d tokens in, %d out, about %s as %s/%s", m.TokensIn, m.TokensOut,
-		money(tokensCost(used.ModelProvider, used.Model, m, infos)), used.ModelProvider, used.Model)}
+	lines := []string{fmt.Sprintf("📊 Session: %d tokens in, %d out, cost as %s/%s: %s", m.TokensIn, m.TokensOut,
+		used.ModelProvider, used.Model, money(tokensCost(used.ModelProvider, used.Model, m, infos)))}
 	if m.LastRun == "" {
 		return lines[0], nil
 	}

@@ -74,6 +74,29 @@ func TestRuntime22_23_TheQueueCommand(t *testing.T) {
 	})
 }
 
+// TestRuntime23_TheQueueCommandOfAgent: a call of agent that is nothing but the command
+// is answered by it, without a run, and changes the session.
+func TestRuntime23_TheQueueCommandOfAgent(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, w *world, c, _ *client) {
+		t.Helper()
+		for i, row := range []struct{ send, want string }{
+			{"/queue collect", "mode=collect"},
+			{"/queue sideways", `Unrecognized queue mode "sideways"`},
+			{"/queue", "mode=collect"},
+		} {
+			var f protocol.Final
+			c.ok("agent", obj{"sessionKey": "s", "message": row.send, "idempotencyKey": fmt.Sprint("a", i)}, &f)
+			if f.Result == nil || len(f.Result.Payloads) != 1 || !strings.Contains(f.Result.Payloads[0].Text, row.want) {
+				t.Errorf("%s: %+v, want %s", row.send, f, row.want)
+			}
+		}
+		if got := c.command("/queue", "q"); !strings.Contains(got, "mode=collect") {
+			t.Errorf("the session has %s", got)
+		}
+	})
+}
+
 // TestRuntime22_Precedence: what a message says, then the session, then the default;
 // modes that older versions stored keep their meaning.
 func TestRuntime22_Precedence(t *testing.T) {
