@@ -71,5 +71,5 @@ Talk to it (address and token are in $up/client.env):
 Another token:   . .cache/endpoint.env && go run ./scripts/stack token -prefix $prefix
 Its AWS side:    . .cache/endpoint.env, then any AWS client
 Logs:            .cache/endpoint.log
-End it:          scripts/down.sh
+End it:          make down
 MESSAGE
