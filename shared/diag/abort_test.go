@@ -107,7 +107,8 @@ func TestF6_ARunThatDoesNotReactLosesItsClaim(t *testing.T) {
 		b.live(6 * minute)
 		began := b.Clock.Now()
 		b.look()
-		if waited := b.Clock.Now().Sub(began); waited < 15*s || waited > 18*s {
+		// Time goes on while a store answers, on a busy endpoint by more than a second.
+		if waited := b.Clock.Now().Sub(began); waited < 15*s || waited > 30*s {
 			t.Errorf("waited %v", waited)
 		}
 		done := b.one(b.ops.take(), "session.recovery.completed")
