@@ -43,16 +43,12 @@ func (s *screen) take(e client.Event) {
 		s.bad = append(s.bad, err.Error())
 		return
 	}
-	if c.State == protocol.ChatStateDelta {
-		if s.ends[c.RunID] > 0 {
-			s.bad = append(s.bad, c.RunID+": text after its end")
-		}
-		if c.Replace {
-			s.text[c.RunID] = ""
-		}
-		s.text[c.RunID] += c.Delta
-		s.doubled(c.RunID, s.text[c.RunID])
+	switch c.State {
+	case protocol.ChatStateDelta:
+		s.draw(c.RunID, c.Delta, c.Replace)
 		return
+	case protocol.ChatStateStatus:
+		return // says how it goes, and shows nothing
 	}
 	s.ends[c.RunID]++
 	if c.Message == nil {
@@ -63,6 +59,18 @@ func (s *screen) take(e client.Event) {
 	if c.State == protocol.ChatStateFinal && s.text[c.RunID] != "" && !strings.Contains(squash(s.text[c.RunID]), squash(whole)) {
 		s.bad = append(s.bad, fmt.Sprintf("%s: drawn %q, the end says %q", c.RunID, s.text[c.RunID], whole))
 	}
+}
+
+// draw adds to what is being written.
+func (s *screen) draw(run, delta string, replace bool) {
+	if s.ends[run] > 0 {
+		s.bad = append(s.bad, fmt.Sprintf("%s: text after its end: %q", run, delta))
+	}
+	if replace {
+		s.text[run] = ""
+	}
+	s.text[run] += delta
+	s.doubled(run, s.text[run])
 }
 
 func squash(s string) string { return strings.Join(strings.Fields(s), " ") }
