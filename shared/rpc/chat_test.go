@@ -155,6 +155,29 @@ func TestChatAbort_ARunOfAnotherSession(t *testing.T) {
 	}
 }
 
+// TestF15_AStopByAgentDoesNotWaitForItsTurn: neither behind the run that it stops, nor
+// is it told to the model.
+func TestF15_AStopByAgentDoesNotWaitForItsTurn(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	c := w.user()
+	stop := func(id, want string) {
+		t.Helper()
+		var f protocol.Final
+		c.ok("agent", obj{"sessionKey": "s", "message": "/stop", "idempotencyKey": id}, &f)
+		if f.Result == nil || len(f.Result.Payloads) != 1 || f.Result.Payloads[0].Text != want {
+			t.Errorf("%s: %+v", id, f)
+		}
+	}
+	req := c.post("agent", obj{"sessionKey": "s", "message": "hold", "idempotencyKey": "a"})
+	w.model.waitFor(t, "hold")
+	stop("first", "⚙️ Agent was aborted.")
+	stop("first", "⚙️ Agent was aborted.") // the same call again
+	c.answer(req, 2)
+	w.idle(key)
+	stop("second", "Nothing is at work.")
+}
+
 func TestCommand_StopWordsStopEverything(t *testing.T) {
 	t.Parallel()
 	for _, word := range []string{"/stop", "Stop!", "please stop", "СТОП", "停止。"} { //nolint:gosmopolitan // what users type

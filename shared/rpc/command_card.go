@@ -13,6 +13,9 @@ import (
 	"laneway/shared/session"
 )
 
+// methodAgent is the method whose runs always wait their turn; a stop must not.
+const methodAgent = "agent"
+
 // card answers a message that is nothing but a command which shows something.
 func (g *Gateway) card(ctx context.Context, r *Request, ref session.Ref, message string) (text string, ok bool, err error) {
 	if d, rest, found, problem := queueDirective(message); found && problem != nil {
@@ -30,6 +33,15 @@ func (g *Gateway) card(ctx context.Context, r *Request, ref session.Ref, message
 		return helpText, true, nil
 	case "/commands":
 		return commandsText(), true, nil
+	case "/stop":
+		if r.Method != methodAgent { // chat messages are answered as chat.abort is
+			return "", false, nil
+		}
+		ids, err := g.stop(ctx, r, ref, "", stopStop)
+		if err != nil || len(ids) == 0 {
+			return "Nothing is at work.", true, err
+		}
+		return "⚙️ Agent was aborted.", true, nil
 	case "/whoami":
 		return fmt.Sprintf("You are on connection %s of tenant %s.", r.Conn.ID, r.Tenant()), true, nil
 	case "/status":
