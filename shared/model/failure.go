@@ -115,7 +115,7 @@ func sentence(c Class) string {
 	case ServerError:
 		return "the model provider failed"
 	case Timeout:
-		return "the model provider did not answer in time or the connection was cut"
+		return "the model provider could not be reached, did not answer in time, or the connection was cut"
 	case TLSCertificate:
 		return "the certificate of the model provider could not be verified"
 	case ContextOverflow:
