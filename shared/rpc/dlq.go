@@ -43,7 +43,7 @@ func (g *Gateway) letters(r *Request) (queue.DeadLetterStore, error) {
 		return nil, protocol.Invalid("dead letters are those of all tenants: only the default one may ask for them")
 	}
 	if g.Dead == nil {
-		return nil, protocol.Unavailable("this gateway does not reach the dead-letter queues: use the command line with --backend aws")
+		return nil, protocol.Unavailable("this gateway does not reach the dead-letter queues: use \"laneway dlq list --backend aws --stack NAME\", with AWS credentials")
 	}
 	return g.Dead, nil
 }
