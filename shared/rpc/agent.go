@@ -28,6 +28,9 @@ func (g *Gateway) agent(ctx context.Context, r *Request) error {
 	if (p.Provider != "" || p.Model != "") && !r.Admin() {
 		return protocol.InvalidParams(r.Method, "provider and model overrides need "+protocol.ScopeAdmin)
 	}
+	if err := knownLevel(r.Method, p.Thinking); err != nil {
+		return err
+	}
 	reset, text := resetCommand(p.Message)
 	if reset != "" && !r.Admin() {
 		return protocol.MissingScope(protocol.ScopeAdmin)

@@ -50,6 +50,9 @@ func (g *Gateway) send(ctx context.Context, r *Request, p *protocol.ChatSendPara
 	if err != nil {
 		return err
 	}
+	if err := knownLevel(r.Method, p.Thinking); err != nil {
+		return err
+	}
 	var inline inlined
 	if !p.SuppressCommandInterpretation {
 		if done, err := g.command(ctx, r, ref, hash, p, &inline); done || err != nil {

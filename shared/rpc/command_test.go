@@ -127,3 +127,28 @@ func TestRuntime23_ADebounceIsANumber(t *testing.T) {
 		}
 	}
 }
+
+// TestLoop8_WhatIsKeptIsKnown: a level that no model has, and an id that is none, are
+// refused by name, wherever a session or a message may say one.
+func TestLoop8_WhatIsKeptIsKnown(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	c := w.user()
+	c.fails("sessions.create", obj{"key": "s", "thinkingLevel": "banana"}, protocol.CodeInvalidRequest, "at /thinkingLevel: must be one of off")
+	c.fails("chat.send", obj{"sessionKey": "s", "message": "hi", "idempotencyKey": "k1", "thinking": "banana"}, protocol.CodeInvalidRequest, "at /thinking: must be one of off")
+	c.fails("agent", obj{"sessionKey": "s", "message": "hi", "idempotencyKey": "k1", "thinking": "banana"}, protocol.CodeInvalidRequest, "at /thinking: must be one of off")
+	for _, id := range []string{"a b", "a\nb", "a\u0000b"} {
+		c.fails("sessions.patch", obj{"key": "s", "model": "fake/" + id}, protocol.CodeInvalidRequest, "unknown model")
+		c.fails("sessions.create", obj{"key": "s", "model": "fake/" + id}, protocol.CodeInvalidRequest, "unknown model")
+	}
+	c.ok("chat.send", obj{"sessionKey": "s", "message": "/model fake/" + strings.Repeat("x", 100_000), "idempotencyKey": "k2"}, nil)
+	e, err := session.LoadEntry(context.Background(), w.store, w.ref(key))
+	must(t, err)
+	if e.ModelOverride != "" || e.ThinkingLevel != "" {
+		t.Errorf("kept %d bytes of a model, thinking %q", len(e.ModelOverride), e.ThinkingLevel)
+	}
+	c.ok("sessions.create", obj{"key": "s", "thinkingLevel": "MID", "model": "fake/not-listed"}, nil)
+	if e, err = session.LoadEntry(context.Background(), w.store, w.ref(key)); err != nil || e.ThinkingLevel != "medium" || e.ModelOverride != "not-listed" {
+		t.Errorf("%+v, %v", e, err)
+	}
+}

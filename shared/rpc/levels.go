@@ -6,6 +6,7 @@ import (
 	"unicode"
 
 	"laneway/shared/model/thinking"
+	"laneway/shared/protocol"
 	"laneway/shared/run"
 )
 
@@ -193,6 +194,15 @@ func (s said) title() string {
 		return "reasoning level"
 	}
 	return "fast mode"
+}
+
+// knownLevel refuses a thinking level of a call that no model has; one that only its
+// model does not know becomes the nearest that it does.
+func knownLevel(method, level string) error {
+	if _, ok := thinking.Parse(level); !ok && level != "" {
+		return protocol.InvalidParams(method, "at /thinking: must be one of "+strings.Join(thinking.All, ", "))
+	}
+	return nil
 }
 
 // supported says whether a model takes a thinking level.

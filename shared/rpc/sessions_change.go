@@ -3,6 +3,8 @@ package rpc
 import (
 	"context"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"laneway/shared/id"
 	"laneway/shared/lane"
@@ -206,7 +208,7 @@ func modelNamed(models []model.Info, name string) (provider, id string, ok bool)
 		}
 	}
 	// A provider may serve more models than it lists.
-	if provider, id, ok := strings.Cut(name, "/"); ok && id != "" {
+	if provider, id, ok := strings.Cut(name, "/"); ok && isModelID(id) {
 		for i := range models {
 			if models[i].Provider == provider {
 				return provider, id, true
@@ -214,6 +216,16 @@ func modelNamed(models []model.Info, name string) (provider, id string, ok bool)
 		}
 	}
 	return "", "", false
+}
+
+// maxModelID is the longest id of a model, in bytes, as it is in models.json.
+const maxModelID = 512
+
+// isModelID says whether a provider could know a model by this. What is kept of it goes
+// into every status of the session and, with each call, to the provider.
+func isModelID(id string) bool {
+	return id != "" && len(id) <= maxModelID && utf8.ValidString(id) &&
+		!strings.ContainsFunc(id, func(c rune) bool { return unicode.IsSpace(c) || unicode.IsControl(c) })
 }
 
 // entryView is the entry as replies have it.
@@ -290,6 +302,9 @@ func (g *Gateway) sessionsCreate(ctx context.Context, r *Request) error {
 			return err
 		}
 	}
+	if p.ThinkingLevel, err = g.firstLevel(ctx, r, ref, &p); err != nil {
+		return err
+	}
 	if err := g.ensure(ctx, ref); err != nil {
 		return err
 	}
@@ -303,7 +318,7 @@ func (g *Gateway) sessionsCreate(ctx context.Context, r *Request) error {
 			e.FastMode = fastMode(*p.FastMode)
 		}
 		if name != "" {
-			e.ModelProvider, e.ModelOverride = provider, name
+			e.ModelProvider, e.ModelOverride, e.ModelSource = provider, name, sourceUser
 		}
 		return nil
 	})
@@ -336,4 +351,21 @@ func (g *Gateway) sessionsCreate(ctx context.Context, r *Request) error {
 		return r.Reply(out)
 	}
 	return chatError(err)
+}
+
+// firstLevel is the thinking level that a session is made with, as it is stored.
+func (g *Gateway) firstLevel(ctx context.Context, r *Request, ref session.Ref, p *protocol.SessionsCreateParams) (string, error) {
+	if p.ThinkingLevel == "" {
+		return "", nil
+	}
+	v, err := g.view(ctx, ref)
+	if err != nil {
+		return "", err
+	}
+	change := protocol.SessionsPatchParams{
+		ThinkingLevel: protocol.Optional[string]{Set: true, Value: p.ThinkingLevel},
+		Model:         protocol.Optional[string]{Set: p.Model != "", Value: p.Model},
+	}
+	err = g.checkLevels(ctx, r, ref, &v, &change)
+	return change.ThinkingLevel.Value, err
 }
