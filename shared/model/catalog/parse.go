@@ -188,11 +188,14 @@ func (r *reader) models(p *Provider, path string, raw json.RawMessage) {
 		case len(r.problems) > before:
 		case m.ID == "":
 			r.addf(join(path, "id"), "is missing")
+		case !oneWord(m.ID):
+			r.addf(join(path, "id"), "must not contain white space or control characters")
 		case seen[m.ID]:
 			r.addf(join(path, "id"), "is listed twice")
 		case m.ContextWindow > 0 && m.MaxTokens > m.ContextWindow:
 			r.addf(join(path, "maxTokens"), "must not be more than contextWindow (%d)", m.ContextWindow)
 		}
+		r.alias(join(path, "alias"), m.Alias)
 		seen[m.ID] = true
 		p.Models = append(p.Models, m)
 	})

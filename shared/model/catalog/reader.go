@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // PathError is one thing that is wrong with a configuration.
@@ -49,7 +51,10 @@ func (e *invalid) Unwrap() []error {
 }
 
 // reader checks as it reads. It goes on behind a problem, so that all are told at once.
-type reader struct{ problems []*PathError }
+type reader struct {
+	problems []*PathError
+	aliases  map[string]string // where each is, by its lower case
+}
 
 func (r *reader) addf(path, format string, args ...any) {
 	r.problems = append(r.problems, &PathError{path, fmt.Sprintf(format, args...)})
@@ -90,12 +95,16 @@ func (r *reader) object(path string, raw json.RawMessage, members map[string]mem
 	})
 }
 
-// each reads an object whose members are named by the user, in the order of names.
+// each reads an object whose members are named by the user, in the order of names. A
+// member that is there twice is a problem: one of them would have no effect.
 func (r *reader) each(path string, raw json.RawMessage, f func(path, name string, raw json.RawMessage)) {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(raw, &members) != nil || members == nil {
 		r.addf(path, "must be an object")
 		return
+	}
+	for _, n := range twice(raw) {
+		r.addf(join(path, n), "is there twice")
 	}
 	names := make([]string, 0, len(members))
 	for n := range members {
@@ -106,6 +115,53 @@ func (r *reader) each(path string, raw json.RawMessage, f func(path, name string
 		f(join(path, n), n, members[n])
 	}
 }
+
+// twice names the members of a valid object that are there more than once.
+func twice(raw json.RawMessage) (names []string) {
+	seen := map[string]bool{}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	_, err := d.Token() // {
+	for err == nil && d.More() {
+		var name json.Token
+		var value json.RawMessage
+		if name, err = d.Token(); err == nil {
+			err = d.Decode(&value)
+		}
+		if s, ok := name.(string); ok && seen[s] && !slices.Contains(names, s) {
+			names = append(names, s)
+		} else if ok {
+			seen[s] = true
+		}
+	}
+	return names
+}
+
+// oneWord says whether a text can be written as one word, as /model takes it.
+func oneWord(s string) bool {
+	return !strings.ContainsFunc(s, func(c rune) bool { return unicode.IsSpace(c) || unicode.IsControl(c) })
+}
+
+// alias checks the short name of a model: it has to find that one, and no command.
+func (r *reader) alias(path, alias string) {
+	low := strings.ToLower(alias)
+	switch first, taken := r.aliases[low]; {
+	case alias == "":
+		return
+	case !oneWord(alias) || strings.Contains(alias, "/"):
+		r.addf(path, "must be one word without '/'")
+	case slices.Contains(notAliases, low):
+		r.addf(path, "must not be one of %s: /model takes them for something else", strings.Join(notAliases, ", "))
+	case taken:
+		r.addf(path, "is the same as %s", first)
+	}
+	if r.aliases == nil {
+		r.aliases = map[string]string{}
+	}
+	r.aliases[low] = path
+}
+
+// notAliases are words that /model takes for something else than a name.
+var notAliases = []string{"default", "inherit", "clear", "reset", "unpin", "list", "status"}
 
 // list reads a list, at most max long.
 func (r *reader) list(path string, raw json.RawMessage, most int, f member) {
