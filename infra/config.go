@@ -72,6 +72,11 @@ type Config struct {
 	Emulator     bool               // deploy with the caller's own keys, to an endpoint that stands in for AWS
 	TwoWay       bool               // replies go out as route responses; false for an endpoint that knows no such resource
 	Model        string             // as in LANEWAY_MODEL; empty: the first provider that has a key
+	Fallbacks    string             // as in LANEWAY_FALLBACKS; empty: those of the stored configuration
+	SessionReset string             // as in LANEWAY_SESSION_RESET; empty: never
+	Queue        string             // as in LANEWAY_QUEUE; empty: the defaults
+	StuckWarn    int                // seconds for which a session may stand still untold; 0: the default
+	StuckAbort   int                // seconds after which a run without a sign of life is ended; 0: the default
 	LogLevel     string             // debug, info, warn or error
 	Assets       string             // folder of <GOARCH>/<function>.zip, from where the app runs
 }
@@ -88,10 +93,13 @@ var logDays = []int{1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 73
 // Patterns. The name is short because it stands in a bucket's name beside account
 // and region, which S3 caps at 63 characters.
 var (
-	namePattern   = regexp.MustCompile(`^[a-z][a-z0-9-]{0,18}[a-z0-9]$`)
-	regionPattern = regexp.MustCompile(`^[a-z]{2}(-[a-z]+)+-[0-9]$`)
-	stagePattern  = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
-	modelPattern  = regexp.MustCompile(`^(demo|anthropic|openai|(anthropic|openai|bedrock)/[A-Za-z0-9._:/-]{1,200})$`)
+	namePattern      = regexp.MustCompile(`^[a-z][a-z0-9-]{0,18}[a-z0-9]$`)
+	regionPattern    = regexp.MustCompile(`^[a-z]{2}(-[a-z]+)+-[0-9]$`)
+	stagePattern     = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+	fallbacksPattern = regexp.MustCompile(`^[a-z0-9-]+/[A-Za-z0-9._:/-]+(, ?[a-z0-9-]+/[A-Za-z0-9._:/-]+)*$`)
+	resetPattern     = regexp.MustCompile(`^(daily(@\d{1,2})?|idle:\d{1,6})(,(daily(@\d{1,2})?|idle:\d{1,6}))?$`)
+	queuePattern     = regexp.MustCompile(`^(((steer|followup|collect|interrupt)|debounce[:=][0-9.]+(ms|s|m|h)?|cap[:=][0-9]{1,2}|drop[:=](old|new|summarize))( |$))+$`)
+	modelPattern     = regexp.MustCompile(`^(demo|anthropic|openai|(anthropic|openai|bedrock)/[A-Za-z0-9._:/-]{1,200})$`)
 )
 
 // defaults is the configuration of an empty context.
@@ -149,22 +157,27 @@ func ParseConfig(context map[string]any) (Config, error) {
 // keys maps each key to what reads its value into c.
 func (c *Config) keys() map[string]func(string) error {
 	keys := map[string]func(string) error{
-		"name":         pattern(&c.Name, namePattern, "2 to 20 lower-case letters, digits and inner dashes"),
-		"region":       optional(pattern(&c.Region, regionPattern, "a region such as eu-central-1, or empty")),
-		"stage":        pattern(&c.Stage, stagePattern, "1 to 64 letters, digits, dashes and underscores"),
-		"architecture": choice(func(v string) { c.Architecture = Architecture(v) }, string(ARM64), string(X8664)),
-		"timers":       number(&c.Timers, 2, 1000),
-		"log.days":     logRetention(&c.LogDays),
-		"upload.days":  number(&c.UploadDays, 1, 365),
-		"connect.rate": number(&c.ConnectRate, 1, 10000),
-		"alarm.mail":   optional(address(&c.AlarmMail)),
-		"alarms":       choice(func(v string) { c.Alarms = AlarmSet(v) }, string(AllAlarms), string(FewAlarms), string(NoAlarms)),
-		"removal":      choice(func(v string) { c.Retain = v == "retain" }, "retain", "destroy"),
-		"emulator":     choice(func(v string) { c.Emulator = v == "true" }, "true", "false"),
-		"two.way":      choice(func(v string) { c.TwoWay = v == "true" }, "true", "false"),
-		"model":        optional(pattern(&c.Model, modelPattern, "demo, or <anthropic|openai|bedrock>/<model id>, or empty")),
-		"assets":       pattern(&c.Assets, regexp.MustCompile(`.`), "a folder"),
-		"log.level":    choice(func(v string) { c.LogLevel = v }, "debug", "info", "warn", "error"),
+		"name":          pattern(&c.Name, namePattern, "2 to 20 lower-case letters, digits and inner dashes"),
+		"region":        optional(pattern(&c.Region, regionPattern, "a region such as eu-central-1, or empty")),
+		"stage":         pattern(&c.Stage, stagePattern, "1 to 64 letters, digits, dashes and underscores"),
+		"architecture":  choice(func(v string) { c.Architecture = Architecture(v) }, string(ARM64), string(X8664)),
+		"timers":        number(&c.Timers, 2, 1000),
+		"log.days":      logRetention(&c.LogDays),
+		"upload.days":   number(&c.UploadDays, 1, 365),
+		"connect.rate":  number(&c.ConnectRate, 1, 10000),
+		"alarm.mail":    optional(address(&c.AlarmMail)),
+		"alarms":        choice(func(v string) { c.Alarms = AlarmSet(v) }, string(AllAlarms), string(FewAlarms), string(NoAlarms)),
+		"removal":       choice(func(v string) { c.Retain = v == "retain" }, "retain", "destroy"),
+		"emulator":      choice(func(v string) { c.Emulator = v == "true" }, "true", "false"),
+		"two.way":       choice(func(v string) { c.TwoWay = v == "true" }, "true", "false"),
+		"model":         optional(pattern(&c.Model, modelPattern, "demo, or <anthropic|openai|bedrock>/<model id>, or empty")),
+		"fallbacks":     optional(pattern(&c.Fallbacks, fallbacksPattern, "<provider>/<model id>, by commas, or empty")),
+		"session.reset": optional(pattern(&c.SessionReset, resetPattern, "daily, daily@HOUR, idle:MINUTES, two of them behind a comma, or empty")),
+		"queue":         optional(pattern(&c.Queue, queuePattern, "as behind /queue: steer, followup, collect or interrupt, debounce:<duration>, cap:<n>, drop:<policy>, or empty")),
+		"stuck.warn":    number(&c.StuckWarn, 0, 86400),
+		"stuck.abort":   number(&c.StuckAbort, 0, 86400),
+		"assets":        pattern(&c.Assets, regexp.MustCompile(`.`), "a folder"),
+		"log.level":     choice(func(v string) { c.LogLevel = v }, "debug", "info", "warn", "error"),
 	}
 	for lane := range c.Lanes {
 		// Lambda takes 2 to 1000 for the concurrency of a mapping.

@@ -12,6 +12,11 @@ const (
 	EnvBlobBucket     = "LANEWAY_BLOB_BUCKET"        // name of the bucket
 	EnvStageCallback  = "LANEWAY_STAGE_CALLBACK"     // https address of @connections, with the stage
 	EnvModel          = "LANEWAY_MODEL"              // absent: the first provider that has a key
+	EnvFallbacks      = "LANEWAY_FALLBACKS"          // absent: those of the stored configuration
+	EnvReset          = "LANEWAY_SESSION_RESET"      // absent: sessions never start over by themselves
+	EnvQueueRules     = "LANEWAY_QUEUE"              // absent: the defaults of queues
+	EnvStuckWarn      = "LANEWAY_STUCK_WARN_MS"      // absent: two minutes
+	EnvStuckAbort     = "LANEWAY_STUCK_ABORT_MS"     // absent: six minutes
 	EnvSecret         = "LANEWAY_SECRET_ARN"         // ARN of the secret; its value is in no environment
 	EnvScheduleGroup  = "LANEWAY_SCHEDULE_GROUP"     // group of the stack's schedules
 	EnvScheduleRole   = "LANEWAY_SCHEDULE_ROLE_ARN"  // role that a schedule takes to call its target

@@ -96,8 +96,13 @@ func (p *Parts) environment(name string) *map[string]*string {
 		EnvLogLevel:       p.Config.LogLevel,
 		EnvTimeoutSeconds: strconv.Itoa(p.Config.Sizes[name].TimeoutSeconds),
 	}
-	if p.Config.Model != "" {
-		env[EnvModel] = p.Config.Model
+	for key, value := range map[string]string{
+		EnvModel: p.Config.Model, EnvFallbacks: p.Config.Fallbacks, EnvReset: p.Config.SessionReset, EnvQueueRules: p.Config.Queue,
+		EnvStuckWarn: seconds(p.Config.StuckWarn), EnvStuckAbort: seconds(p.Config.StuckAbort),
+	} {
+		if value != "" {
+			env[key] = value
+		}
 	}
 	if g.secret {
 		env[EnvSecret] = p.Secrets.ARN
@@ -136,4 +141,12 @@ func retries(name string, n int) *float64 {
 		return nil
 	}
 	return jsii.Number(n)
+}
+
+// seconds is a setting in milliseconds; empty: it is not set.
+func seconds(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(n * 1000)
 }

@@ -66,8 +66,10 @@ func (p *Parts) entitle(role awsiam.Role, g grant) {
 			},
 		}))
 	}
-	if model, ok := strings.CutPrefix(p.Config.Model, "bedrock/"); ok && g.models {
-		allow(role, modelActions, bedrockResources(p.Front.scope, model)...)
+	for _, chosen := range append(strings.Split(p.Config.Fallbacks, ","), p.Config.Model) {
+		if model, ok := strings.CutPrefix(strings.TrimSpace(chosen), "bedrock/"); ok && g.models {
+			allow(role, modelActions, bedrockResources(p.Front.scope, model)...)
+		}
 	}
 }
 

@@ -160,6 +160,17 @@ func TestAModelOfBedrockIsGrantedByName(t *testing.T) {
 	}
 }
 
+// TestFallbacksOfBedrockAreGrantedToo: beside the model.
+func TestFallbacksOfBedrockAreGrantedToo(t *testing.T) {
+	t.Parallel()
+	all := strings.Join(rights(t, synth(t, "laneway.model", "openai/a", "laneway.fallbacks", "bedrock/amazon.nova-x-v1:0, bedrock/amazon.nova-y-v1:0"))[Runner], "\n")
+	for _, id := range []string{"amazon.nova-x-v1:0", "amazon.nova-y-v1:0"} {
+		if !strings.Contains(all, "::foundation-model/"+id) {
+			t.Errorf("%s is not granted", id)
+		}
+	}
+}
+
 // The role of the schedules is worth something to whoever can take or pass it.
 func TestTheRoleOfSchedulesIsForSchedulesOfThisStack(t *testing.T) {
 	t.Parallel()

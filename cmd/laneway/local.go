@@ -8,12 +8,12 @@ import (
 	"path/filepath"
 	"time"
 
-	"laneway/shared/session"
-
 	"laneway/shared/claim"
 	"laneway/shared/diag"
 	"laneway/shared/local"
 	"laneway/shared/queue"
+	"laneway/shared/rpc"
+	"laneway/shared/session"
 	tablebolt "laneway/shared/table/bolt"
 	"laneway/shared/token"
 )
@@ -35,6 +35,10 @@ func openLocal(ctx context.Context, c localConfig) (localServer, error) {
 	reset, err := session.ParseReset(c.Env("LANEWAY_SESSION_RESET"))
 	if err != nil {
 		return nil, fmt.Errorf("LANEWAY_SESSION_RESET: %w", err)
+	}
+	rules, err := rpc.ParseQueue(c.Env("LANEWAY_QUEUE"))
+	if err != nil {
+		return nil, fmt.Errorf("LANEWAY_QUEUE: %w", err)
 	}
 	stuck, err := diag.ParseThresholds(c.Env("LANEWAY_STUCK_WARN_MS"), c.Env("LANEWAY_STUCK_ABORT_MS"))
 	if err != nil {
@@ -64,7 +68,7 @@ func openLocal(ctx context.Context, c localConfig) (localServer, error) {
 	}
 	server, err := local.Open(ctx, local.Config{
 		Data: c.Data, Listen: c.Listen, Token: c.Token, Limits: limits, Workspace: c.Workspace, Shell: c.Shell, Function: c.Function, Times: claim.Times{Lease: c.Lease},
-		Routes: routes, Version: version(), Log: log, Lanes: lanes, Stores: stores, Advertise: c.Advertise, Diagnostics: stuck, Reset: reset,
+		Routes: routes, Version: version(), Log: log, Lanes: lanes, Stores: stores, Advertise: c.Advertise, Diagnostics: stuck, Reset: reset, Queue: rules,
 	})
 	if errors.Is(err, tablebolt.ErrLocked) {
 		return nil, fmt.Errorf("%w or by a turn with --local: \"laneway agent\" without --local talks to the gateway, --data names another directory", inUse(c.Data))

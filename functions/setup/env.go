@@ -20,8 +20,6 @@ import (
 	"strings"
 	"time"
 
-	"laneway/shared/session"
-
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -33,12 +31,15 @@ import (
 	"laneway/shared/blob/s3"
 	"laneway/shared/clock"
 	"laneway/shared/diag"
+	"laneway/shared/lane"
 	"laneway/shared/model"
 	"laneway/shared/model/choose"
 	"laneway/shared/model/route"
 	"laneway/shared/push/apigw"
 	"laneway/shared/queue"
 	"laneway/shared/queue/sqs"
+	"laneway/shared/rpc"
+	"laneway/shared/session"
 	"laneway/shared/table/dynamo"
 	"laneway/shared/upload/s3sign"
 	"laneway/shared/wiring"
@@ -67,6 +68,8 @@ type Env struct {
 	Diagnostics diag.Thresholds // LANEWAY_STUCK_WARN_MS, LANEWAY_STUCK_ABORT_MS; empty: 2 and 6 minutes
 	// Reset says when sessions start over by themselves.
 	Reset session.ResetPolicy // LANEWAY_SESSION_RESET; empty: never
+	// Queue is what becomes of messages that come while a run is at work.
+	Queue lane.Rules // LANEWAY_QUEUE, as behind /queue; empty: lane.DefaultRules
 	// Workspace is where an agent's tools work while the function lives.
 	Workspace string // LANEWAY_WORKSPACE; empty: /tmp/workspace
 	// Schedules are where those of jobs are kept; zero: this function keeps none.
@@ -89,6 +92,9 @@ func Read(get func(string) string) (Env, error) {
 	var err error
 	if e.Reset, err = session.ParseReset(get("LANEWAY_SESSION_RESET")); err != nil {
 		return e, fmt.Errorf("LANEWAY_SESSION_RESET: %w", err)
+	}
+	if e.Queue, err = rpc.ParseQueue(get("LANEWAY_QUEUE")); err != nil {
+		return e, fmt.Errorf("LANEWAY_QUEUE: %w", err)
 	}
 	if e.Diagnostics, err = diag.ParseThresholds(get("LANEWAY_STUCK_WARN_MS"), get("LANEWAY_STUCK_ABORT_MS")); err != nil {
 		return e, fmt.Errorf("LANEWAY_STUCK_WARN_MS, LANEWAY_STUCK_ABORT_MS: %w", err)
@@ -266,7 +272,7 @@ func (f *Function) core() (*wiring.Core, error) {
 			Log: f.Log, Version: Version, Pacing: 250 * time.Millisecond, MaxPayload: 32 << 10,
 			Unreachable: 8 * time.Second,
 			// A function that answers a frame has 29 s.
-			BusyWait: 15 * time.Second, Diagnostics: f.Env.Diagnostics, Reset: f.Env.Reset,
+			BusyWait: 15 * time.Second, Diagnostics: f.Env.Diagnostics, Reset: f.Env.Reset, QueueRules: f.Env.Queue,
 			Cron: jobs,
 		})
 }

@@ -17,12 +17,11 @@ import (
 	"log/slog"
 	"time"
 
-	"laneway/shared/session"
-
 	"laneway/shared/agent"
 	"laneway/shared/claim"
 	"laneway/shared/clock"
 	"laneway/shared/diag"
+	"laneway/shared/lane"
 	"laneway/shared/loop"
 	"laneway/shared/model"
 	"laneway/shared/model/retry"
@@ -30,6 +29,7 @@ import (
 	"laneway/shared/protocol"
 	"laneway/shared/push"
 	"laneway/shared/queue"
+	"laneway/shared/session"
 	"laneway/shared/table"
 )
 
@@ -98,7 +98,10 @@ type Config struct {
 	// Diagnostics say when a session that does not move is noticed.
 	Diagnostics diag.Thresholds
 	// Reset says when sessions start over by themselves; zero: never.
-	Reset   session.ResetPolicy
+	Reset session.ResetPolicy
+	// Queue is what becomes of messages that come while a run is at work, in sessions
+	// that say nothing; zero: lane.DefaultRules.
+	Queue   lane.Rules
 	CatchUp CatchUp
 	Zone    *time.Location // of the user, and of schedules that name none; nil: the machine's
 	NoSync  bool           // for tests: no durability

@@ -80,6 +80,7 @@ type Config struct {
 	TickInterval time.Duration       // told in hello-ok; 0: the protocol's default
 	BusyWait     time.Duration       // how long a command waits for a session's claim; 0: the claim's
 	Reset        session.ResetPolicy // when sessions start over by themselves
+	Queue        lane.Rules          // of sessions that say nothing; zero: lane.DefaultRules
 	RunTimeout   time.Duration       // of runs that name none, as the runner has it; 0: 48 h
 	Diagnostics  diag.Thresholds
 }
@@ -112,6 +113,9 @@ func New(c Config) (*Gateway, error) {
 	}
 	if c.MaxPayload == 0 {
 		c.MaxPayload = protocol.MaxMessageIn
+	}
+	if c.Queue == (lane.Rules{}) {
+		c.Queue = lane.DefaultRules
 	}
 	if c.MaxReply == 0 {
 		c.MaxReply = protocol.MaxFrameOut

@@ -154,35 +154,21 @@ func durationMs(s string) (int64, bool) {
 }
 
 // rules are the settings that hold for a message: what it says itself, then the
-// session's, then the defaults.
+// session's, then the gateway's.
 func (g *Gateway) rules(ctx context.Context, ref session.Ref, mode string, d directive) (lane.Rules, error) {
 	e, err := session.LoadEntry(ctx, g.Store, ref)
 	if err != nil {
 		return lane.Rules{}, err
 	}
-	r := entryRules(e)
-	if d.mode != "" {
-		r.Mode = d.mode
-	}
-	if mode != "" {
-		r.Mode = mode
-	}
-	if d.drop != "" {
-		r.Drop = d.drop
-	}
-	if d.debounce != nil {
-		r.Debounce = *d.debounce
-	}
-	if d.limit != nil {
-		r.Cap = int(*d.limit)
-	}
+	r := d.over(g.entryRules(e))
+	r.Mode = orElse(mode, r.Mode)
 	return r, nil
 }
 
-// entryRules are the settings of a session over the defaults. A stored value that
-// nobody knows any more does not hold.
-func entryRules(e session.Entry) lane.Rules {
-	r := lane.DefaultRules
+// entryRules are the settings of a session over those of the gateway. A stored value
+// that nobody knows any more does not hold.
+func (g *Gateway) entryRules(e session.Entry) lane.Rules {
+	r := g.Queue
 	stored := strings.ToLower(e.QueueMode)
 	if m, ok := legacyModes[stored]; ok {
 		r.Mode = m
@@ -219,7 +205,7 @@ func (g *Gateway) queueCommand(ctx context.Context, ref session.Ref, d directive
 			return "", err
 		}
 	}
-	r := entryRules(e)
+	r := g.entryRules(e)
 	return fmt.Sprintf("%smode=%s, debounce=%dms, cap=%d, drop=%s. Valid %s.", head, r.Mode, r.Debounce, r.Cap, r.Drop, queueOptions), nil
 }
 

@@ -10,8 +10,6 @@ import (
 	"log/slog"
 	"time"
 
-	"laneway/shared/session"
-
 	"laneway/shared/blob"
 	"laneway/shared/claim"
 	"laneway/shared/clock"
@@ -28,6 +26,7 @@ import (
 	"laneway/shared/queue"
 	"laneway/shared/rpc"
 	"laneway/shared/run"
+	"laneway/shared/session"
 	"laneway/shared/stream"
 	"laneway/shared/table"
 	"laneway/shared/transcript"
@@ -64,6 +63,7 @@ type Settings struct {
 	Version      string
 	Diagnostics  diag.Thresholds
 	Reset        session.ResetPolicy // when sessions start over by themselves; zero: never
+	QueueRules   lane.Rules          // of sessions that say nothing; zero: lane.DefaultRules
 	Cron         CronSettings
 }
 
@@ -138,7 +138,7 @@ func (c *Core) Gateway(auth rpc.Auth, dir rpc.Directory) (*rpc.Gateway, error) {
 		return nil, err
 	}
 	return rpc.New(rpc.Config{
-		Ender: ender, Dead: c.Dead, Diagnostics: c.Diagnostics, Reset: c.Reset,
+		Ender: ender, Dead: c.Dead, Diagnostics: c.Diagnostics, Reset: c.Reset, Queue: c.QueueRules,
 		Store: c.Store, Connections: c.Connections, Lanes: c.Lanes, Claims: c.Claims, Notify: c.Notify, Log: c.Transcripts, Files: c.Files, Jobs: c.Jobs,
 		Auth: auth, Directory: dir, Clock: c.Clock, NewID: c.NewID, Logger: c.Log, Version: c.Version,
 		MaxPayload: c.MaxPayload, MaxReply: c.MaxFrame, TickInterval: c.TickInterval, BusyWait: c.BusyWait,
