@@ -174,15 +174,24 @@ func (g *Gateway) chatAbort(ctx context.Context, r *Request) error {
 	if err != nil {
 		return err
 	}
-	ids, err := g.stop(ctx, r, ref, p.RunID, protocol.StopRPC)
+	ids, _, err := g.stop(ctx, r, ref, p.RunID, protocol.StopRPC)
 	if err != nil {
 		return err
 	}
 	return r.Reply(protocol.NewChatAborted(ids...))
 }
 
-// stop stops runs and gives their ids as their callers know them.
-func (g *Gateway) stop(ctx context.Context, r *Request, ref session.Ref, runID, reason string) ([]string, error) {
+// stop stops runs, and what they have started, and gives the ids of the runs as their
+// callers know them.
+func (g *Gateway) stop(ctx context.Context, r *Request, ref session.Ref, runID, reason string) ([]string, offspring, error) {
+	ids, err := g.stopOwn(ctx, r, ref, runID, reason)
+	if err != nil || runID != "" && len(ids) == 0 {
+		return ids, offspring{}, err
+	}
+	return ids, g.stopChildren(ctx, ref, runID, reason), nil
+}
+
+func (g *Gateway) stopOwn(ctx context.Context, r *Request, ref session.Ref, runID, reason string) ([]string, error) {
 	q := lane.Stop{Ref: ref, RunID: runID, Reason: reason, ConnectionID: r.Conn.ID, FrameAt: r.frame.At}
 	if runID == "" {
 		short, err := g.Lanes.StopAll(ctx, q)

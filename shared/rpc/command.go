@@ -58,7 +58,7 @@ func (g *Gateway) command(ctx context.Context, r *Request, ref session.Ref, hash
 		return false, nil
 	}
 	if isStop(p.Message) {
-		ids, err := g.stop(ctx, r, ref, "", stopStop)
+		ids, _, err := g.stop(ctx, r, ref, "", stopStop)
 		if err != nil {
 			return true, err
 		}

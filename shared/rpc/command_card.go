@@ -37,11 +37,11 @@ func (g *Gateway) card(ctx context.Context, r *Request, ref session.Ref, message
 		if r.Method != methodAgent { // chat messages are answered as chat.abort is
 			return "", false, nil
 		}
-		ids, err := g.stop(ctx, r, ref, "", stopStop)
-		if err != nil || len(ids) == 0 {
+		ids, others, err := g.stop(ctx, r, ref, "", stopStop)
+		if err != nil || len(ids) == 0 && others == (offspring{}) {
 			return "Nothing is at work.", true, err
 		}
-		return "⚙️ Agent was aborted.", true, nil
+		return "⚙️ Agent was aborted." + others.String(), true, nil
 	case "/whoami":
 		return fmt.Sprintf("You are on connection %s of tenant %s.", r.Conn.ID, r.Tenant()), true, nil
 	case "/status":

@@ -69,6 +69,7 @@ type Config struct {
 	Files       *upload.Service       // nil: files of messages are refused
 	Jobs        *cron.Service         // nil: there are no scheduled runs
 	Ender       Ender                 // nil: stopped runs of dead holders wait for a wake-up
+	Children    Children              // nil: runs start no others
 	Dead        queue.DeadLetterStore // nil: dead letters are not reached from here
 
 	Clock        clock.Clock         // nil: the machine's

@@ -47,7 +47,7 @@ func (g *Gateway) sessionsAbort(ctx context.Context, r *Request) error {
 			return r.Reply(out)
 		}
 	}
-	ids, err := g.stop(ctx, r, ref, target, protocol.StopRPC)
+	ids, _, err := g.stop(ctx, r, ref, target, protocol.StopRPC)
 	if err != nil {
 		return err
 	}

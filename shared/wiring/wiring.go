@@ -64,6 +64,7 @@ type Settings struct {
 	Diagnostics  diag.Thresholds
 	Reset        session.ResetPolicy // when sessions start over by themselves; zero: never
 	QueueRules   lane.Rules          // of sessions that say nothing; zero: lane.DefaultRules
+	Children     rpc.Children        // nil: runs start no others
 	Cron         CronSettings
 }
 
@@ -138,7 +139,7 @@ func (c *Core) Gateway(auth rpc.Auth, dir rpc.Directory) (*rpc.Gateway, error) {
 		return nil, err
 	}
 	return rpc.New(rpc.Config{
-		Ender: ender, Dead: c.Dead, Diagnostics: c.Diagnostics, Reset: c.Reset, Queue: c.QueueRules,
+		Ender: ender, Dead: c.Dead, Diagnostics: c.Diagnostics, Reset: c.Reset, Queue: c.QueueRules, Children: c.Children,
 		Store: c.Store, Connections: c.Connections, Lanes: c.Lanes, Claims: c.Claims, Notify: c.Notify, Log: c.Transcripts, Files: c.Files, Jobs: c.Jobs,
 		Auth: auth, Directory: dir, Clock: c.Clock, NewID: c.NewID, Logger: c.Log, Version: c.Version,
 		MaxPayload: c.MaxPayload, MaxReply: c.MaxFrame, TickInterval: c.TickInterval, BusyWait: c.BusyWait,
