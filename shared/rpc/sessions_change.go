@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -336,6 +337,10 @@ func (g *Gateway) sessionsCreate(ctx context.Context, r *Request) error {
 		return r.Reply(out)
 	}
 	out.RunID, started = orElse(p.IdempotencyKey, g.NewID()), true
+	inline, text, err := g.firstWords(ctx, r, ref, out.RunID, text)
+	if err != nil {
+		return err
+	}
 	st, err := g.chatRun(ctx, r, ref, agent, hash, &protocol.ChatSendParams{
 		Message: text, IdempotencyKey: out.RunID, TimeoutMs: p.TimeoutMs, Attachments: p.Attachments,
 	})
@@ -343,6 +348,7 @@ func (g *Gateway) sessionsCreate(ctx context.Context, r *Request) error {
 		return err
 	}
 	st.Input.Cwd = p.Cwd
+	inline.apply(&st.Input)
 	acc, err := g.Lanes.Accept(ctx, lane.Call{
 		Run: st, ConnectionID: r.Conn.ID, FrameAt: r.frame.At,
 		Accepted: func(run.Status) { g.reply(r, out) },
@@ -368,4 +374,20 @@ func (g *Gateway) firstLevel(ctx context.Context, r *Request, ref session.Ref, p
 	}
 	err = g.checkLevels(ctx, r, ref, &v, &change)
 	return change.ThinkingLevel.Value, err
+}
+
+// firstWords takes the directives out of the message that a session is made with. One of
+// nothing else is a message all the same: there is no other answer to it.
+func (g *Gateway) firstWords(ctx context.Context, r *Request, ref session.Ref, runID, text string) (levels, string, error) {
+	if !strings.Contains(text, "/") {
+		return levels{}, text, nil
+	}
+	if _, err := run.Load(ctx, g.Store, run.RefOf(ref.Tenant, runID)); !errors.Is(err, run.ErrUnknown) {
+		return levels{}, text, err // a repeat
+	}
+	l, rest, _, err := g.directed(ctx, r, ref, text, true)
+	if err != nil || strings.TrimSpace(rest) == "" {
+		return levels{}, text, err
+	}
+	return l, rest, nil
 }
