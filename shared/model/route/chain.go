@@ -2,11 +2,13 @@ package route
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
 	"laneway/shared/model"
 	"laneway/shared/model/catalog"
+	"laneway/shared/model/choose"
 )
 
 // Sources of a session's choice of a model.
@@ -137,12 +139,16 @@ func (s *Set) named(provider, id string) (ref, error) {
 	if p, found, ok := s.cat.Find(id); ok {
 		return ref{p, found}, nil
 	}
-	if s.primary.Name == "" {
+	if s.primary.Name == "" || s.primary.Name == choose.Demo { // which would answer to any name
 		return ref{}, unknown("", id)
 	}
 	return ref{s.primary.Name, id}, nil // an id that its provider does not list
 }
 
 func unknown(provider, id string) error {
-	return &model.Error{Class: model.ModelNotFound, Message: "The model provider \"" + clip(provider) + "\" is not configured here.", Provider: provider, Model: id}
+	what := fmt.Sprintf("The model provider %q", clip(provider))
+	if provider == "" {
+		what = fmt.Sprintf("The model %q", clip(id))
+	}
+	return &model.Error{Class: model.ModelNotFound, Message: what + " is not configured here.", Provider: provider, Model: id}
 }

@@ -106,6 +106,27 @@ func TestChain_7_5(t *testing.T) {
 	}
 }
 
+// TestTheDemoAnswersToItsNameAlone: whoever asked for another model must not take its
+// words for that one's.
+func TestTheDemoAnswersToItsNameAlone(t *testing.T) {
+	t.Parallel()
+	s, err := open(t, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{"", "demo"} {
+		if all, err := s.Candidates(t.Context(), route.Question{Model: id}); err != nil || len(all) != 1 || all[0].Name != choose.Demo {
+			t.Errorf("%q: %v, %v", id, all, err)
+		}
+	}
+	for _, id := range []string{"openai/gpt-x", "demonstration"} {
+		var me *model.Error
+		if _, err := s.Candidates(t.Context(), route.Question{Model: id}); !errors.As(err, &me) || me.Class != model.ModelNotFound || !strings.Contains(me.Message, id) {
+			t.Errorf("%q: %v", id, err)
+		}
+	}
+}
+
 func TestACandidateHasWhatWasConfigured(t *testing.T) {
 	t.Parallel()
 	s, err := open(t, file)
