@@ -3,7 +3,8 @@
 #
 #   build.sh                          everything
 #   build.sh functions [ARCH [NAME]]  functions: dist/<arch>/<name>/bootstrap and dist/<arch>/<name>.zip
-#   build.sh cli                      the command line: dist/laneway-<os>-<arch>
+#   build.sh cli                      the command line: dist/laneway-<os>-<arch>, for all
+#                                     systems or those in CLI, as in CLI="linux/amd64 darwin/arm64"
 #
 # The same sources and the same Go give the same bytes, wherever they are built: no
 # paths, no build ids, no version control state, no times in the archives. DIST names
@@ -35,7 +36,7 @@ functions() {
 
 cli() {
   local target os arch suffix
-  for target in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64; do
+  for target in ${CLI:-linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64}; do
     os=${target%/*} arch=${target#*/} suffix=
     [[ $os == windows ]] && suffix=.exe
     CGO_ENABLED=0 GOOS=$os GOARCH=$arch go build -trimpath -ldflags='-s -w' -o "$dist/laneway-$os-$arch$suffix" ./cmd/laneway
@@ -48,7 +49,7 @@ case ${1:-all} in
   functions) functions "${@:2}" ;;
   cli) cli ;;
   *)
-    sed -n '2,8p' "${BASH_SOURCE[0]}" >&2
+    sed -n '2,9p' "${BASH_SOURCE[0]}" >&2
     exit 2
     ;;
 esac
