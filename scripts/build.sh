@@ -4,7 +4,7 @@
 #   build.sh                          everything
 #   build.sh functions [ARCH [NAME]]  functions: dist/<arch>/<name>/bootstrap and dist/<arch>/<name>.zip
 #   build.sh cli                      the command line: dist/laneway-<os>-<arch>, for all
-#                                     systems or those in CLI, as in CLI="linux/amd64 darwin/arm64"
+#                                     systems or those in BUILD_CLI="linux/amd64 …"
 #
 # The same sources and the same Go give the same bytes, wherever they are built: no
 # paths, no build ids, no version control state, no times in the archives. DIST names
@@ -36,7 +36,7 @@ functions() {
 
 cli() {
   local target os arch suffix
-  for target in ${CLI:-linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64}; do
+  for target in ${BUILD_CLI:-linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64}; do
     os=${target%/*} arch=${target#*/} suffix=
     [[ $os == windows ]] && suffix=.exe
     CGO_ENABLED=0 GOOS=$os GOARCH=$arch go build -trimpath -ldflags='-s -w' -o "$dist/laneway-$os-$arch$suffix" ./cmd/laneway

@@ -29,7 +29,7 @@ nice -n 19 scripts/model.sh install >.cache/model-install.log 2>&1 </dev/null &
 step test make --no-print-directory test
 step lint make --no-print-directory lint
 # Each system once: every further architecture compiles everything again.
-step build env CLI="linux/amd64 darwin/arm64 windows/amd64" make --no-print-directory build
+step build env BUILD_CLI="linux/amd64 darwin/arm64 windows/amd64" make --no-print-directory build
 step infra make --no-print-directory infra-test
 step endpoint make --no-print-directory endpoint
 step e2e make --no-print-directory e2e
