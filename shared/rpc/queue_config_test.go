@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"laneway/shared/lane"
+	"laneway/shared/protocol"
 	"laneway/shared/rpc"
 	"laneway/shared/wiring"
 )
@@ -52,5 +53,11 @@ func TestRuntime22_TheGatewaysSettingsShow(t *testing.T) {
 		if got := c.command(row.send, fmt.Sprint("k", i)); !strings.Contains(got, row.want) {
 			t.Errorf("%s: %s", row.send, got)
 		}
+	}
+	c.ok("sessions.patch", obj{"key": "s", "queueDrop": "old"}, nil)
+	var d protocol.SessionDescribed
+	c.ok("sessions.describe", obj{"key": "s"}, &d)
+	if r := d.Session; r.EffectiveQueueMode != "collect" || *r.QueueCap != 3 || *r.QueueDebounceMs != 500 || r.QueueDrop != "old" {
+		t.Errorf("%+v", r)
 	}
 }

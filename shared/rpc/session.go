@@ -82,25 +82,18 @@ func (g *Gateway) knownSession(ctx context.Context, ref session.Ref) (view, erro
 	return v, err
 }
 
-// Queue settings of sessions that choose none (spec: runtime 2.2).
-const (
-	defaultQueueMode = protocol.QueueSteer
-	defaultDrop      = "summarize"
-)
-
-var defaultDebounce, defaultCap = int64(500), int64(20)
-
 // sessionRow is the session as clients see it. Waiting runs are not active ones.
 func (g *Gateway) sessionRow(ctx context.Context, v *view, agents []Agent) (protocol.SessionRow, error) {
 	m, e := &v.m, v.prefs()
-	agent := session.AgentOf(m.Key)
+	agent, rules := session.AgentOf(m.Key), g.entryRules(e)
+	limit := int64(rules.Cap)
 	_, rest, _ := strings.Cut(strings.TrimPrefix(m.Key, "agent:"), ":")
 	r := protocol.SessionRow{
 		Key: m.Key, SessionID: m.SessionID, AgentID: agent, Kind: kindOf(rest), Label: e.Label, DisplayName: e.DisplayName,
 		IsMain: rest == session.MainKey, CreatedAt: m.Created, Status: statusOf(m), LastRunID: m.LastRun, AbortedLastRun: m.LastEnd == string(run.Aborted),
 		ThinkingLevel: e.ThinkingLevel, VerboseLevel: e.VerboseLevel, ReasoningLevel: e.ReasoningLevel, SendPolicy: e.SendPolicy,
-		QueueMode: e.QueueMode, EffectiveQueueMode: orElse(e.QueueMode, defaultQueueMode), QueueDrop: orElse(e.QueueDrop, defaultDrop),
-		QueueDebounceMs: &defaultDebounce, QueueCap: &defaultCap, Archived: e.Archived, Pinned: e.Pinned, Category: e.Category,
+		QueueMode: e.QueueMode, EffectiveQueueMode: rules.Mode, QueueDrop: rules.Drop,
+		QueueDebounceMs: &rules.Debounce, QueueCap: &limit, Archived: e.Archived, Pinned: e.Pinned, Category: e.Category,
 		InputTokens: m.TokensIn, OutputTokens: m.TokensOut, TotalTokens: m.TokensIn + m.TokensOut,
 	}
 	if r.DisplayName == "" {
@@ -108,12 +101,6 @@ func (g *Gateway) sessionRow(ctx context.Context, v *view, agents []Agent) (prot
 	}
 	if m.Updated != 0 {
 		r.UpdatedAt, r.LastInteractionAt = &m.Updated, m.Updated
-	}
-	if e.QueueDebounce != nil {
-		r.QueueDebounceMs = e.QueueDebounce
-	}
-	if e.QueueCap != nil {
-		r.QueueCap = e.QueueCap
 	}
 	switch e.FastMode {
 	case "on":

@@ -84,6 +84,9 @@ func (g *Gateway) checkLevels(ctx context.Context, r *Request, ref session.Ref, 
 		if !f.value.Set || f.value.Null {
 			continue
 		}
+		if f.dir == dirVerbose && !r.Admin() { // as for the command
+			return protocol.MissingScope(protocol.ScopeAdmin)
+		}
 		_, agents, infos, err := g.judging(ctx, ref)
 		if err != nil {
 			return err

@@ -40,6 +40,20 @@ func TestSessionsPatch(t *testing.T) {
 	c.fails("sessions.patch", obj{}, protocol.CodeInvalidRequest, "'key'")
 }
 
+// TestSessionsPatch_VerboseIsForAdmins: as the command is.
+func TestSessionsPatch_VerboseIsForAdmins(t *testing.T) {
+	t.Parallel()
+	w := setup(t, noRunner)
+	c := w.scoped(protocol.ScopeRead, protocol.ScopeWrite)
+	c.ok("sessions.patch", obj{"key": "s", "label": "L"}, nil)
+	c.fails("sessions.patch", obj{"key": "s", "verboseLevel": "full", "label": "M"}, protocol.CodeForbidden, protocol.ScopeAdmin)
+	var d protocol.SessionDescribed
+	c.ok("sessions.describe", obj{"key": "s"}, &d)
+	if d.Session.VerboseLevel != "" || d.Session.Label != "L" {
+		t.Errorf("%+v", d.Session)
+	}
+}
+
 // TestSessionsPatch_ConcurrentChangesAreAllKept: no patch writes back what another
 // one has changed.
 func TestSessionsPatch_ConcurrentChangesAreAllKept(t *testing.T) {
