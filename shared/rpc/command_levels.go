@@ -272,6 +272,10 @@ func (g *Gateway) agentDirected(ctx context.Context, r *Request, ref session.Ref
 	}
 	l, rest, text, err := g.directed(ctx, r, ref, p.Message, len(p.Attachments) > 0)
 	if err != nil || text == "" {
+		// A run of its own right has no queue mode: what says one is not for the model either.
+		if _, message, found, problem := queueDirective(rest); found && problem == nil && message != "" {
+			rest = message
+		}
 		p.Message = rest
 		return l, false, err
 	}

@@ -91,6 +91,11 @@ func TestRuntime23_TheQueueCommandOfAgent(t *testing.T) {
 				t.Errorf("%s: %+v, want %s", row.send, f, row.want)
 			}
 		}
+		c.ok("agent", obj{"sessionKey": "s", "message": "/queue interrupt cap:3 hello there", "idempotencyKey": "text"}, nil)
+		w.idle(key)
+		if texts := w.model.texts(); len(texts) == 0 || texts[len(texts)-1] != "hello there" {
+			t.Errorf("the model was told %q", texts)
+		}
 		if got := c.command("/queue", "q"); !strings.Contains(got, "mode=collect") {
 			t.Errorf("the session has %s", got)
 		}
