@@ -32,7 +32,7 @@ test: ## everything that needs nothing but Go (with -race where a C compiler is 
 	scripts/test.sh $(GOFLAGS_TEST)
 
 .PHONY: check
-check: ## what CI runs: test, lint, infra, endpoint, end to end, LocalStack, conformance, model, crash, build
+check: ## what CI runs: all suites below but the long ones, which are shorter
 	scripts/check.sh
 
 .PHONY: lint
