@@ -30,8 +30,8 @@ func (c *costCommand) Run(ctx context.Context, a *app) error {
 		return a.printJSON(raw)
 	}
 	var m protocol.RunCost
-	if err := json.Unmarshal(raw, &m); err != nil {
-		return fmt.Errorf("the answer is not what was expected: %w", err)
+	if err := decode(raw, &m); err != nil {
+		return err
 	}
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "USED\tOF\tUSD\t")

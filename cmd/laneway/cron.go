@@ -11,6 +11,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"laneway/shared/clock"
 	"laneway/shared/protocol"
 )
 
@@ -138,14 +139,7 @@ func span(d time.Duration) string {
 	if d >= day && d%day == 0 {
 		return fmt.Sprintf("%dd", d/day)
 	}
-	s := d.String()
-	if strings.HasSuffix(s, "m0s") {
-		s = strings.TrimSuffix(s, "0s")
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = strings.TrimSuffix(s, "0m")
-	}
-	return s
+	return clock.Short(d)
 }
 
 func lastRun(s protocol.CronState) string {
@@ -200,8 +194,8 @@ func (c *cronShowCommand) Run(ctx context.Context, a *app) error {
 		return a.printJSON(raw)
 	}
 	var j protocol.CronJob
-	if err := json.Unmarshal(raw, &j); err != nil {
-		return fmt.Errorf("the answer is not what was expected: %w", err)
+	if err := decode(raw, &j); err != nil {
+		return err
 	}
 	return printJob(a.stdout, &j)
 }
@@ -262,8 +256,8 @@ func (c *cronRunCommand) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	var res protocol.CronRunResult
-	if err := json.Unmarshal(raw, &res); err != nil {
-		return fmt.Errorf("the answer is not what was expected: %w", err)
+	if err := decode(raw, &res); err != nil {
+		return err
 	}
 	if c.JSON && !c.Wait {
 		if err := a.printJSON(raw); err != nil || res.Enqueued {
@@ -322,8 +316,8 @@ func (c *cronRunsCommand) Run(ctx context.Context, a *app) error {
 		return a.printJSON(raw)
 	}
 	var list protocol.CronRuns
-	if err := json.Unmarshal(raw, &list); err != nil {
-		return fmt.Errorf("the answer is not what was expected: %w", err)
+	if err := decode(raw, &list); err != nil {
+		return err
 	}
 	if len(list.Entries) == 0 {
 		fmt.Fprintln(a.stderr, "it has not run yet")
@@ -385,8 +379,8 @@ func (c *cronStatusCommand) Run(ctx context.Context, a *app) error {
 		return a.printJSON(raw)
 	}
 	var s protocol.CronStatus
-	if err := json.Unmarshal(raw, &s); err != nil {
-		return fmt.Errorf("the answer is not what was expected: %w", err)
+	if err := decode(raw, &s); err != nil {
+		return err
 	}
 	fmt.Fprintf(a.stdout, "%d jobs, next at %s\n", s.Jobs, when(s.NextWakeAtMs))
 	for _, r := range s.Running {

@@ -156,8 +156,8 @@ func (a *app) tellJob(raw json.RawMessage, asJSON, made bool) error {
 		return a.printJSON(raw)
 	}
 	var j protocol.CronJob
-	if err := json.Unmarshal(raw, &j); err != nil {
-		return fmt.Errorf("the answer is not what was expected: %w", err)
+	if err := decode(raw, &j); err != nil {
+		return err
 	}
 	if made {
 		fmt.Fprintln(a.stdout, j.ID)

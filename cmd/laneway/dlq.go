@@ -81,10 +81,7 @@ func (f dlqFlags) do(ctx context.Context, a *app, method string, params, out any
 	if f.JSON {
 		return a.printJSON(raw)
 	}
-	if err := json.Unmarshal(raw, out); err != nil {
-		return fmt.Errorf("the answer is not what was expected: %w", err)
-	}
-	return nil
+	return decode(raw, out)
 }
 
 type dlqListCommand struct {

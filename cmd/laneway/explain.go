@@ -26,8 +26,8 @@ func (c *sessionsExplainCommand) Run(ctx context.Context, a *app) error {
 		return a.printJSON(raw)
 	}
 	var e protocol.SessionExplained
-	if err := json.Unmarshal(raw, &e); err != nil {
-		return fmt.Errorf("the answer is not what was expected: %w", err)
+	if err := decode(raw, &e); err != nil {
+		return err
 	}
 	_, err := fmt.Fprint(a.stdout, e.Text)
 	return err

@@ -41,8 +41,8 @@ func (c *runsListCommand) Run(ctx context.Context, a *app) error {
 		return a.printJSON(raw)
 	}
 	var list protocol.RunsList
-	if err := json.Unmarshal(raw, &list); err != nil {
-		return fmt.Errorf("the answer is not what was expected: %w", err)
+	if err := decode(raw, &list); err != nil {
+		return err
 	}
 	if len(list.Runs) == 0 {
 		fmt.Fprintln(a.stderr, "nothing runs and nothing waits")
@@ -130,8 +130,8 @@ func (c *runsAbortCommand) Run(ctx context.Context, a *app) error {
 				return err
 			}
 			var r protocol.RunAborted
-			if err := json.Unmarshal(raw, &r); err != nil {
-				return fmt.Errorf("the answer is not what was expected: %w", err)
+			if err := decode(raw, &r); err != nil {
+				return err
 			}
 			if r.Status == "stopping" {
 				fmt.Fprintf(a.stderr, "run %s does not react: its claim is taken away\n", r.RunID)

@@ -41,8 +41,8 @@ func (c *sessionsListCommand) Run(ctx context.Context, a *app) error {
 		return a.printJSON(raw)
 	}
 	var list protocol.SessionsList
-	if err := json.Unmarshal(raw, &list); err != nil {
-		return fmt.Errorf("the answer is not what was expected: %w", err)
+	if err := decode(raw, &list); err != nil {
+		return err
 	}
 	if len(list.Sessions) == 0 {
 		fmt.Fprintln(a.stderr, "no conversations yet")
@@ -58,6 +58,14 @@ func (c *sessionsListCommand) Run(ctx context.Context, a *app) error {
 	}
 	if list.HasMore {
 		fmt.Fprintf(a.stderr, "there are more: --limit %d\n", 4*c.Limit)
+	}
+	return nil
+}
+
+// decode reads what a gateway said into out.
+func decode(raw json.RawMessage, out any) error {
+	if err := json.Unmarshal(raw, out); err != nil {
+		return fmt.Errorf("the answer is not what was expected: %w", err)
 	}
 	return nil
 }
@@ -112,8 +120,8 @@ func (c *sessionsShowCommand) Run(ctx context.Context, a *app) error {
 		Messages []protocol.HistoryRow `json:"messages"`
 		HasMore  bool                  `json:"hasMore"`
 	}
-	if err := json.Unmarshal(raw, &history); err != nil {
-		return fmt.Errorf("the answer is not what was expected: %w", err)
+	if err := decode(raw, &history); err != nil {
+		return err
 	}
 	if len(history.Messages) == 0 {
 		return fmt.Errorf("no messages in %s", c.Key)

@@ -43,8 +43,8 @@ func (c *waitCommand) run(ctx context.Context, a *app) error {
 		return err
 	}
 	var w protocol.Wait
-	if err := json.Unmarshal(raw, &w); err != nil {
-		return fmt.Errorf("the answer is not what was expected: %w", err)
+	if err := decode(raw, &w); err != nil {
+		return err
 	}
 	if c.JSON {
 		if err := a.printJSON(raw); err != nil {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"laneway/shared/clock"
 	"laneway/shared/protocol"
 	"laneway/shared/session"
 )
@@ -129,12 +130,5 @@ func span(ms int64) string {
 	default:
 		return fmt.Sprintf("%dd%dh", d/(24*time.Hour), d%(24*time.Hour)/time.Hour)
 	}
-	s := d.String()
-	if strings.HasSuffix(s, "m0s") {
-		s = strings.TrimSuffix(s, "0s")
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = strings.TrimSuffix(s, "0m")
-	}
-	return s
+	return clock.Short(d)
 }
