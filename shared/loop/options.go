@@ -19,19 +19,9 @@ func levels(s model.Selected) []string {
 		m.Reasoning = &s.Reasons
 	}
 	if m.API == "" {
-		m.API = apiOf(s.Name)
+		m.API = thinking.APIOf(s.Name)
 	}
 	return thinking.Levels(m)
-}
-
-func apiOf(provider string) string {
-	switch provider {
-	case "anthropic":
-		return "anthropic-messages"
-	case "bedrock":
-		return "bedrock-converse-stream"
-	}
-	return "openai-completions"
 }
 
 // thinking is the level of the run: the message's own, the session's, the agent's. One

@@ -89,7 +89,7 @@ func (g *Gateway) judging(ctx context.Context, ref session.Ref) (v view, agents 
 // levelsOf are the thinking levels of the model that the session's next run uses.
 func levelsOf(e session.Entry, agents []Agent, infos []model.Info, agent string) []string {
 	used := modelOf(e, agents, agent)
-	m := thinking.Model{ID: used.Model, API: apiOf(used.ModelProvider)}
+	m := thinking.Model{ID: used.Model, API: thinking.APIOf(used.ModelProvider)}
 	for _, i := range infos {
 		if i.Provider == used.ModelProvider && i.ID == used.Model {
 			if i.API != "" {
@@ -101,17 +101,6 @@ func levelsOf(e session.Entry, agents []Agent, infos []model.Info, agent string)
 		}
 	}
 	return thinking.Levels(m)
-}
-
-// apiOf is how a provider that no configuration describes is spoken to.
-func apiOf(provider string) string {
-	switch provider {
-	case "anthropic":
-		return "anthropic-messages"
-	case "bedrock":
-		return "bedrock-converse-stream"
-	}
-	return "openai-completions"
 }
 
 // keepAll carries out a message of nothing but directives: each is kept in the session,

@@ -56,6 +56,17 @@ type Model struct {
 	Reasoning *bool // configured; nil: known by the id
 }
 
+// APIOf is how a provider that no configuration describes is spoken to.
+func APIOf(provider string) string {
+	switch provider {
+	case "anthropic":
+		return "anthropic-messages"
+	case "bedrock":
+		return "bedrock-converse-stream"
+	}
+	return "openai-completions"
+}
+
 // Levels are what a model takes: off alone where it does not reason, the plain ones where
 // nothing is known of it.
 func Levels(m Model) []string {
