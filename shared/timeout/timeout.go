@@ -12,11 +12,10 @@ import (
 
 // Limits that depend on nothing.
 const (
-	Run        = 48 * time.Hour   // of a run that nobody gave another
-	Compaction = 3 * time.Minute  // of one compaction, and the one grace of a run whose time ends in one
-	Settle     = 2 * time.Second  // what works for a run that was aborted gets so long to end
-	Wait       = 30 * time.Second // of agent.wait
-	CronTurn   = time.Hour        // of a scheduled run that nobody gave another
+	Run        = 48 * time.Hour  // of a run that nobody gave another
+	Compaction = 3 * time.Minute // of one compaction, and the one grace of a run whose time ends in one
+	Settle     = 2 * time.Second // what works for a run that was aborted gets so long to end
+	CronTurn   = time.Hour       // of a scheduled run that nobody gave another
 )
 
 // Bound is a limit with its reason.

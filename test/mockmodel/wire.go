@@ -80,7 +80,7 @@ func parse(body []byte) (Request, error) {
 	}
 	r := Request{At: time.Now(), Model: in.Model, Stream: in.Stream, Raw: body}
 	for _, m := range in.Messages {
-		out := Message{Role: m.Role, Text: text(m.Content), ToolCallID: m.ToolCallID}
+		out := Message{Role: m.Role, Text: Text(m.Content), ToolCallID: m.ToolCallID}
 		for _, c := range m.ToolCalls {
 			out.Calls = append(out.Calls, c.Function.Name)
 		}
@@ -92,8 +92,8 @@ func parse(body []byte) (Request, error) {
 	return r, nil
 }
 
-// text is a content that is a string, or a list of parts.
-func text(raw json.RawMessage) string {
+// Text is a content that is a string, or a list of parts.
+func Text(raw json.RawMessage) string {
 	var s string
 	if json.Unmarshal(raw, &s) == nil {
 		return s

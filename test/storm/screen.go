@@ -9,6 +9,7 @@ import (
 
 	"laneway/shared/client"
 	"laneway/shared/protocol"
+	"laneway/test/mockmodel"
 )
 
 // screen is what a person sees who only has a client's chat events.
@@ -54,7 +55,7 @@ func (s *screen) take(e client.Event) {
 	if c.Message == nil {
 		return
 	}
-	whole := textOf(c.Message.Content)
+	whole := mockmodel.Text(c.Message.Content)
 	s.doubled(c.RunID, whole)
 	if c.State == protocol.ChatStateFinal && s.text[c.RunID] != "" && !strings.Contains(squash(s.text[c.RunID]), squash(whole)) {
 		s.bad = append(s.bad, fmt.Sprintf("%s: drawn %q, the end says %q", c.RunID, s.text[c.RunID], whole))
@@ -84,24 +85,6 @@ func (s *screen) doubled(run, text string) {
 		}
 		seen[piece] = true
 	}
-}
-
-func textOf(raw json.RawMessage) string {
-	var whole string
-	if json.Unmarshal(raw, &whole) == nil {
-		return whole
-	}
-	var parts []struct {
-		Text string `json:"text"`
-	}
-	if json.Unmarshal(raw, &parts) != nil {
-		return ""
-	}
-	var b strings.Builder
-	for _, p := range parts {
-		b.WriteString(p.Text)
-	}
-	return b.String()
 }
 
 // ended is how often the screen was told the end of a run.

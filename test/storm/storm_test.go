@@ -287,7 +287,7 @@ func (s *storm) conversation(key string) {
 		var page []string
 		for _, row := range h.Messages {
 			if row.Role == "user" {
-				page = append(page, textOf(row.Content))
+				page = append(page, mockmodel.Text(row.Content))
 			}
 		}
 		texts = append(page, texts...)
