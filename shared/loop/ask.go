@@ -189,6 +189,9 @@ func (a *attempt) once(ctx context.Context, req model.Request) (answer, error) {
 		}
 		switch {
 		case err != nil:
+			if errors.Is(err, watch.ErrLeft) {
+				a.r.Logger.Warn("a model call was left behind", "session", a.ref.Hash(), "run", a.st.Ref.Run, "provider", a.sel.Name, "model", a.sel.Model)
+			}
 			return answer{}, err
 		case part.Text != "":
 			raw.WriteString(part.Text)

@@ -6,7 +6,8 @@
 // is told so (L2); the end of a run is one transaction, made once (L3, L4), after
 // which its ends are told and the lane goes on (L5); nothing is started while the
 // claim is not fresh (C3); an abort is seen within the poll of the claim; nothing
-// outlives Handle.
+// outlives Handle but tools and model calls that do not end when they are told to: they
+// are left behind without the right to write.
 package loop
 
 import (

@@ -69,3 +69,63 @@ func TestRuntime51_AToolThatIgnoresAnAbortDoesNotHoldTheLane(t *testing.T) {
 		t.Errorf("%v", w.reply(c, "r2"))
 	}
 }
+
+// TestRuntime51_AModelStreamThatIgnoresItsEndDoesNotHoldTheLane: row "after abort": what
+// told it to end is all the same. The run is over two seconds later, without what the
+// stream would still say, and the next message has its turn.
+func TestRuntime51_AModelStreamThatIgnoresItsEndDoesNotHoldTheLane(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name   string
+		change func(*run.Status)
+		abort  func(*world)
+		kind   run.OutcomeKind
+		least  time.Duration
+	}{
+		{"a stop", nil, func(w *world) { w.stop("r1") }, run.Aborted, 0},
+		{"the run's time is over", func(st *run.Status) { st.Input.TimeoutMs = 20_000 }, nil, run.Timeout, 20 * time.Second},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			free := make(chan struct{})
+			defer close(free)
+			w.model.on(func(_ context.Context, _ model.Request, yield func(model.Part, error) bool) {
+				yield(model.Part{Text: "so far"}, nil)
+				<-free
+				yield(model.Part{Text: " and much later"}, nil)
+			}, say("the next"))
+			c := w.connect()
+			change := row.change
+			if change == nil {
+				change = func(*run.Status) {}
+			}
+			w.accept(c, "r1", "hi", change)
+			p := w.process(nil)
+			first, began := p.start(), w.clock.Now()
+			c.until(t, "its first words", event("agent", "assistant", ""))
+			if row.abort != nil {
+				row.abort(w)
+			}
+			w.until(first)
+			if took := w.clock.Now().Sub(began) - row.least; took < 2*time.Second || took > 10*time.Second {
+				t.Errorf("the run ended %s after it was told to", took)
+			}
+			st := w.status("r1")
+			if st.Outcome == nil || st.Outcome.Kind != row.kind {
+				t.Fatalf("%+v", st.Outcome)
+			}
+			if rows := w.rows(); len(rows) != 2 || rows[1].Text() != "so far" || rows[1].Abort == nil {
+				t.Errorf("rows %+v", rows)
+			}
+			if w.log.count("model call was left behind") != 1 {
+				t.Error("nobody was warned")
+			}
+			w.accept(c, "r2", "next")
+			p.serve()
+			if text(w.reply(c, "r2")) != "the next" {
+				t.Errorf("%v", w.reply(c, "r2"))
+			}
+		})
+	}
+}

@@ -7,8 +7,8 @@ type progressKey struct{}
 // WithProgress returns a context that makes adapters call f whenever the provider
 // sends anything: headers, a keep-alive, a piece of a tool call that is not whole
 // yet. A Part alone is no measure of life: a long tool call streams for minutes
-// before it becomes one. f is called on the goroutine that ranges over the
-// stream, often, and must not block.
+// before it becomes one. f is called on the goroutine of the stream, often, and must
+// not block.
 func WithProgress(ctx context.Context, f func()) context.Context {
 	return context.WithValue(ctx, progressKey{}, f)
 }

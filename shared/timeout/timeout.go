@@ -8,13 +8,15 @@ package timeout
 
 import (
 	"time"
+
+	"laneway/shared/model/watch"
 )
 
 // Limits that depend on nothing.
 const (
 	Run        = 48 * time.Hour  // of a run that nobody gave another
 	Compaction = 3 * time.Minute // of one compaction, and the one grace of a run whose time ends in one
-	Settle     = 2 * time.Second // what works for a run that was aborted gets so long to end
+	Settle     = watch.Settle    // what works for a run that was aborted gets so long to end
 	CronTurn   = time.Hour       // of a scheduled run that nobody gave another
 )
 

@@ -5,7 +5,8 @@
 // does not count. When a window passes, the call's context is cancelled at once,
 // which closes the connection, and the stream ends with one *model.Error of class
 // timeout that has model.ErrIdle in its chain. The watching goroutine ends before
-// the range does.
+// the range does, and so does the call, unless it goes on for Settle after it was told
+// to end: then it is left behind, and the error has ErrLeft in its chain.
 package watch
 
 import (
@@ -36,7 +37,7 @@ func Idle(ctx context.Context, c clock.Clock, w Windows, stream Stream, r model.
 // between two; 0 is for ever. call gets a context that ends when one passes.
 func guarded(ctx context.Context, c clock.Clock, first, idle time.Duration, call func(context.Context) iter.Seq2[model.Part, error]) iter.Seq2[model.Part, error] {
 	if first <= 0 && idle <= 0 {
-		return call(ctx)
+		return leaving(ctx, c, call)
 	}
 	return func(yield func(model.Part, error) bool) {
 		ctx, cancel := context.WithCancelCause(ctx)
@@ -49,7 +50,7 @@ func guarded(ctx context.Context, c clock.Clock, first, idle time.Duration, call
 		defer close(done)
 
 		outer := model.Progress(ctx)
-		for p, err := range call(model.WithProgress(ctx, func() { g.alive(); outer() })) {
+		for p, err := range leaving(model.WithProgress(ctx, func() { g.alive(); outer() }), c, call) {
 			if window, fired := g.pause(); fired {
 				yield(model.Part{}, idleError(window, err))
 				return
@@ -75,6 +76,9 @@ func idleError(window time.Duration, cause error) *model.Error {
 	}
 	if inner, ok := errors.AsType[*model.Error](cause); ok {
 		e.Provider, e.Model, e.Status = inner.Provider, inner.Model, inner.Status
+	}
+	if errors.Is(cause, ErrLeft) {
+		e.Err = errors.Join(model.ErrIdle, ErrLeft)
 	}
 	return e
 }

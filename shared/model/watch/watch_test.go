@@ -174,7 +174,8 @@ func TestAnAdapterThatEndsWithoutAWordAfterTheCut(t *testing.T) {
 	})
 }
 
-// gated is a clock that stands until it is opened; then every look is an hour later.
+// gated is a clock that stands until it is opened; then every look is an hour later. A
+// call that is cut has its time to end.
 type gated struct {
 	open  chan time.Time
 	looks atomic.Int64
@@ -189,7 +190,12 @@ func (c *gated) Now() time.Time {
 	}
 }
 
-func (c *gated) After(time.Duration) <-chan time.Time { return c.open }
+func (c *gated) After(d time.Duration) <-chan time.Time {
+	if d == Settle {
+		return nil
+	}
+	return c.open
+}
 
 // The whole way: a real connection to a server that stalls is closed at once.
 func TestTheConnectionIsClosedWhenAWindowPasses(t *testing.T) {
