@@ -22,7 +22,7 @@ import (
 type answer struct {
 	blocks  []model.Block
 	visible string // what clients were shown of its text
-	silent  bool   // nothing but the silent token
+	silent  bool   // the silent token, or what a tool has sent already: nothing is shown
 	stop    string
 	usage   model.Usage
 }
@@ -180,6 +180,16 @@ func (a *attempt) once(ctx context.Context, req model.Request) (answer, error) {
 	var ans answer
 	var raw strings.Builder
 	var filter reply.Filter
+	var split reply.ThinkSplitter
+	hold := reply.Hold{Sent: a.report().sent}
+	take := func(text, thought string) {
+		if thought != "" {
+			a.out.Thinking(thought)
+			ans.think(thought)
+		}
+		raw.WriteString(text)
+		a.show(hold.Push(filter.Push(text)))
+	}
 	windows := watch.Windows{ProviderTimeout: a.sel.Timeout, RunTimeout: a.runWindow(), AgentTimeout: a.r.AgentTimeout, Endpoint: a.sel.Endpoint, Cron: a.st.Lane == string(queue.Cron)}
 	defer a.h.Working(session.Work{Kind: session.WorkModel, Limit: a.silence(windows)})()
 	alive := func() { a.h.Progress(session.ProgressStream) }
@@ -194,14 +204,14 @@ func (a *attempt) once(ctx context.Context, req model.Request) (answer, error) {
 			}
 			return answer{}, err
 		case part.Text != "":
-			raw.WriteString(part.Text)
-			a.show(filter.Push(part.Text))
+			take(split.Push(part.Text))
 		case part.Thinking != "":
 			a.out.Thinking(part.Thinking)
 			ans.think(part.Thinking)
 		case part.ThinkingDone != nil:
 			ans.signed(*part.ThinkingDone)
 		case part.ToolCall != nil:
+			take(split.Flush())
 			ans.text(&raw)
 			ans.blocks = append(ans.blocks, *part.ToolCall)
 		case part.Usage != nil:
@@ -210,10 +220,13 @@ func (a *attempt) once(ctx context.Context, req model.Request) (answer, error) {
 			ans.stop = part.Done.StopReason
 		}
 	}
+	take(split.Flush())
 	ans.text(&raw)
 	rest, silent := filter.Flush()
+	a.show(hold.Push(rest))
+	rest, repeats := hold.Flush()
 	a.show(rest)
-	ans.visible, ans.silent = a.shown.String(), silent
+	ans.visible, ans.silent = a.shown.String(), silent || repeats
 	if len(ans.calls()) == 0 && !ans.silent && strings.TrimSpace(ans.visible) == "" {
 		if ans.stop == "refusal" {
 			return answer{}, &model.Error{Class: model.Format, Message: "The model refused to answer.", Provider: a.sel.Name, Model: a.sel.Model}

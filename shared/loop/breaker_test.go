@@ -11,6 +11,7 @@ import (
 
 	"laneway/shared/model"
 	"laneway/shared/model/retry"
+	"laneway/shared/reply"
 	"laneway/shared/run"
 	"laneway/shared/table"
 	"laneway/shared/table/faulty"
@@ -120,10 +121,16 @@ func TestModel_AlwaysFailing(t *testing.T) {
 				t.Errorf("asked %d times, want %d", n, tries)
 			}
 			st := w.status("r1")
-			if st.Outcome.Kind != run.Failed || st.Outcome.ErrorKind != string(class) || st.Outcome.Error != "It does not work." {
+			// A model that only has nothing to say did not break: the reply says so in its place.
+			says, broken := "It does not work.", true
+			if class == model.EmptyResponse {
+				says, broken = reply.TextIncomplete, false
+			}
+			if st.Outcome.Kind != run.Failed || st.Outcome.ErrorKind != string(class) || st.Outcome.Error != says {
 				t.Errorf("ended %+v", st.Outcome)
 			}
-			if f := w.reply(c, "r1"); f["ok"] != false || str(f, "error.message") == "" {
+			f := w.reply(c, "r1")
+			if f["ok"] != !broken || broken && str(f, "error.message") == "" || !broken && (str(f, "payload.status") != "error" || text(f) != says) {
 				t.Errorf("final %v", f)
 			}
 			for what, want := range map[string]func(map[string]any) bool{"error": event("agent", "lifecycle", "error"), "chat error": event("chat", "", "error")} {

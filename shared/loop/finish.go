@@ -9,7 +9,6 @@ import (
 	"laneway/shared/cost"
 	"laneway/shared/meter"
 	"laneway/shared/model"
-	"laneway/shared/protocol"
 	"laneway/shared/run"
 	"laneway/shared/tool"
 	"laneway/shared/transcript"
@@ -25,23 +24,7 @@ func (a *attempt) finishOK(ctx context.Context, ans answer) (bool, error) {
 	row.Key = a.st.RunID + ":assistant"
 	a.add(row)
 	out := a.outcome(run.OK, "stop")
-	if !ans.silent {
-		text := ans.visible
-		if ans.stop == "length" {
-			text += "\n\n" + textTruncated
-		}
-		notice := a.notice(ctx)
-		out.Text = text
-		if notice != "" {
-			out.Text = notice + "\n\n" + text
-			out.Payloads = append(out.Payloads, run.Payload{Text: notice, Notice: true})
-		}
-		if thought := thoughts(ans.blocks); thought != "" && a.reasoning() == "on" {
-			out.Payloads = append(out.Payloads, run.Payload{Text: "Thinking\n\n" + thought, Reasoning: true})
-		}
-		text, out.Cut = protocol.TrimText(text, maxOutcome)
-		out.Payloads = append(out.Payloads, run.Payload{Text: text})
-	}
+	a.reply(ctx, out, &ans)
 	for {
 		err := a.terminal(ctx, out)
 		if err == nil {
@@ -141,6 +124,15 @@ func (a *attempt) finishFailed(ctx context.Context, err error) error {
 	a.closeCalls()
 	o := a.outcome(run.Failed, "error")
 	o.Error, o.ErrorKind = describe(err)
+	if o.ErrorKind == string(model.EmptyResponse) {
+		a.reply(ctx, o, &answer{})
+		o.Text = ""
+		if n := len(o.Payloads); n > 0 {
+			o.Error = o.Payloads[n-1].Text // what its tools did is what there is to say
+		} else {
+			o = a.outcome(run.OK, "stop") // a tool has said it
+		}
+	}
 	if o.ErrorKind == "unknown" {
 		a.r.Logger.Error("run failed", "session", a.ref.Hash(), "run", a.st.Ref.Run, "err", err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"laneway/shared/claim"
 	"laneway/shared/model"
+	"laneway/shared/reply"
 	"laneway/shared/stream"
 	"laneway/shared/table"
 	"laneway/shared/tool"
@@ -54,6 +55,7 @@ type storedResult struct {
 	Details map[string]any `json:"details,omitempty"`
 	IsError bool           `json:"isError,omitempty"`
 	Meta    string         `json:"meta,omitempty"`
+	Sent    []reply.Sent   `json:"sent,omitempty"`
 }
 
 // ledger reads what is known of the calls of the last message that have no result in
@@ -102,7 +104,7 @@ func (c *call) read(at table.Attrs, tools *tool.Registry) error {
 		if err := json.Unmarshal(at.Bytes(attrLedgerResult), &r); err != nil {
 			return fmt.Errorf("ledger: %w", err)
 		}
-		c.result, c.told = &tool.Result{Content: r.Content, Details: r.Details, IsError: r.IsError, Meta: r.Meta}, true
+		c.result, c.told = &tool.Result{Content: r.Content, Details: r.Details, IsError: r.IsError, Meta: r.Meta, Sent: r.Sent}, true
 	case c.state == ledgerStarted && tools.EffectOf(c.block.Name) == tool.Unsafe:
 		r := unknownOutcome(c.block.Name)
 		c.result = &r
@@ -162,7 +164,7 @@ func (a *attempt) put(c *call, state string, now int64) table.Op {
 }
 
 func (a *attempt) doneOp(k *call) (table.Op, error) {
-	b, err := json.Marshal(storedResult{Content: a.kept(k), Details: tool.PersistDetails(k.result.Details), IsError: k.result.IsError, Meta: k.result.Meta})
+	b, err := json.Marshal(storedResult{Content: a.kept(k), Details: tool.PersistDetails(k.result.Details), IsError: k.result.IsError, Meta: k.result.Meta, Sent: k.result.Sent})
 	if err != nil {
 		return table.Op{}, err
 	}

@@ -143,7 +143,7 @@ func (a *attempt) open(ctx context.Context) error {
 	a.subs.Store(m.SubRev) // before they are read: a later one is a later count
 	a.out, err = a.r.Stream.Open(ctx, stream.Info{
 		Ref: a.st.Ref, RunID: a.st.RunID, SessionKey: a.ref.Key, SessionID: a.sid, AgentID: a.st.AgentID,
-		Lane: a.st.Lane, Origin: a.st.Origin, OriginUsesChat: a.st.Method != "agent",
+		Lane: a.st.Lane, Origin: a.st.Origin, OriginUsesChat: a.st.Method != "agent", Heartbeat: a.heartbeat(),
 		Messages: messages, Text: said, Again: m.Attempt > 1, MayPost: a.mayPost,
 	}, next)
 	if err != nil {

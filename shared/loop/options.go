@@ -49,6 +49,11 @@ func (a *attempt) fast() string {
 	return ""
 }
 
+// verbose says how much of tool calls people are told: on, full or off.
+func (a *attempt) verbose() string {
+	return cmp.Or(a.st.Input.Verbose, a.entry.VerboseLevel, a.preferred.Verbose, "off")
+}
+
 // reasoning says whether people are shown what the model thought.
 func (a *attempt) reasoning() string {
 	return cmp.Or(a.st.Input.Reasoning, a.entry.ReasoningLevel, a.preferred.Reasoning, "off")

@@ -1,6 +1,10 @@
 package loop
 
-import "errors"
+import (
+	"errors"
+
+	"laneway/shared/reply"
+)
 
 var (
 	errLoop        = errors.New("tool loop")
@@ -12,8 +16,7 @@ var (
 
 // What users read when a run did not end with an answer.
 const (
-	textNoAnswer     = "⚠️ The model gave no answer. Please try again."
-	textTruncated    = "⚠️ The answer reached the model's output limit and is partial. Ask to continue it."
+	textNoAnswer     = reply.TextIncomplete
 	textTimedOut     = "⚠️ The run reached its time limit before it was finished."
 	textStalled      = "⚠️ This run was ended because it made no progress in several attempts."
 	textStuck        = "⚠️ This turn was interrupted because it stopped making progress. Please try again."

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"sync"
 
 	"laneway/shared/claim"
 	"laneway/shared/model"
@@ -139,7 +140,7 @@ func (a *attempt) runAll(ctx context.Context, todo []*call) (err error) {
 		}
 	}()
 	sequential := tool.Plan(blocks, a.tools)
-	skip := len(todo) > 0 && a.mailWaits(ctx) // one look before a batch that runs side by side
+	skip := len(todo) > 0 && a.look(ctx) // once before a batch that runs side by side
 	go func() {
 		defer close(done)
 		tool.RunBatch(ctx, len(todo), sequential, func(ctx context.Context, i int) {
@@ -192,6 +193,19 @@ func (a *attempt) leaveTools(todo []*call) {
 		}
 	}
 	a.r.Logger.Warn("tools did not end with their step", "session", a.ref.Hash(), "run", a.st.Ref.Run, "tools", names)
+}
+
+// look is what is read before a batch of calls: whether a message waits, and whether
+// people want to be told more or less of calls than before.
+func (a *attempt) look(ctx context.Context) (mail bool) {
+	var wg sync.WaitGroup
+	wg.Go(func() { mail = a.mailWaits(ctx) })
+	e, err := session.LoadEntry(ctx, a.r.Store, a.ref)
+	if err == nil && !e.Deleted {
+		a.entry.VerboseLevel = e.VerboseLevel
+	}
+	wg.Wait()
+	return mail
 }
 
 // mailWaits says whether a message was steered into the run: then what has not begun
@@ -283,11 +297,18 @@ func (a *attempt) resultRow(k *call) transcript.Entry {
 	if note := a.chk.Repeat.warning(k); note != "" {
 		content = append(slices.Clip(content), model.Block{Type: model.Text, Text: note})
 	}
-	return transcript.Entry{
+	e := transcript.Entry{
 		ID: a.r.NewID(), Type: transcript.Message, RunID: a.st.RunID, At: a.r.Clock.Now().UnixMilli(),
 		Role: model.ToolResult, ToolCallID: k.block.ID, ToolName: k.block.Name,
 		Content: content, IsError: k.result.IsError, Details: tool.PersistDetails(k.result.Details),
 	}
+	if !k.result.IsError {
+		e.Sent = k.result.Sent
+	}
+	if level := a.verbose(); level != "off" {
+		e.Verbose = level
+	}
+	return e
 }
 
 func (a *attempt) resultEvents(calls []*call) []stream.Event {

@@ -8,29 +8,25 @@ import (
 
 // The texts that a run says in its own name when the model did not answer.
 const (
-	TextOutputLimit   = "⚠️ Reply truncated at the model's output token limit. The text above is partial — ask to continue it."
-	TextIncomplete    = "⚠️ Agent couldn't generate a response. Please try again."
-	TextSideEffects   = "⚠️ Agent couldn't generate a response. Some tool actions may already have been executed: check their outcome before you try again."
-	TextLostYield     = "⚠️ Turn yielded without a continuation source. Send a message to resume."
-	TextRetryLimit    = "Request failed after repeated internal retries. Please try again, or use /new to start a fresh session."
-	TextDefaultFailed = "LLM request failed."
+	TextOutputLimit = "⚠️ Reply truncated at the model's output token limit. The text above is partial — ask to continue it."
+	TextIncomplete  = "⚠️ Agent couldn't generate a response. Please try again."
+	TextSideEffects = "⚠️ Agent couldn't generate a response. Some tool actions may already have been executed: check their outcome before you try again."
 )
 
 // Payload is one message of a reply.
 type Payload struct {
-	Text        string   `json:"text,omitempty"`
-	Media       []string `json:"mediaUrls,omitempty"`
-	IsError     bool     `json:"isError,omitempty"`
-	IsReasoning bool     `json:"isReasoning,omitempty"`
-	// IsWarning marks what the run itself says beside the answer.
-	IsWarning bool `json:"-"`
+	Text        string
+	IsError     bool
+	IsReasoning bool
+	// IsSummary marks what is told of a tool call.
+	IsSummary bool
 }
 
 // ToolFailure is the last failed call that no later success of the same action has
 // made good.
 type ToolFailure struct {
 	Label    string // of the tool, for people
-	Error    string // the raw error; shown with Verbose only
+	Error    string // the raw error; shown with Full only
 	Blocked  bool   // it was refused, not tried
 	ExitCode *int
 	TimedOut time.Duration // after which it was stopped; 0: it was not
@@ -38,114 +34,86 @@ type ToolFailure struct {
 
 // Input is what a run has to say at its end. Zero fields are not there.
 type Input struct {
-	// Answers are the texts of the assistant's messages, in order, as the model
-	// wrote them.
-	Answers []string
-	Media   []string
+	// Answer is the text that clients were shown of the model's last message.
+	Answer string
+	// Silent: the model chose to say nothing.
+	Silent bool
+	// Summaries of tool calls, where the session asks for them.
+	Summaries []string
 	// Reasoning is shown before the answer where the session asks for it.
 	Reasoning string
-	// Error is the text of the error that ended the run.
-	Error string
 	// Heartbeat: the run was one; its acknowledgement is dropped.
 	Heartbeat bool
-	// OutputLimit: the last message was cut at the model's output limit.
+	// Unwatched: no user waits for the reply who would learn of a failure in another way.
+	Unwatched bool
+	// OutputLimit: the answer was cut at the model's output limit.
 	OutputLimit bool
 	// SideEffects: tools that change something have run.
 	SideEffects bool
-	// Aborted: somebody stopped the run; it owes no excuse.
-	Aborted bool
 	// LastToolError, if the last tool call failed.
 	LastToolError *ToolFailure
-	// Verbose shows raw errors of tools.
-	Verbose bool
+	// Full shows raw errors of tools.
+	Full bool
 	// Sent are the messages that tools delivered; Origin is where the run came from.
 	Sent   []Sent
 	Origin Target
 }
 
-// Assemble makes the payloads of a run's end, in their order: error, reasoning,
-// answers without repetitions, warnings. An error keeps the answers of its attempt
-// back. A run that chose silence says nothing; one that has nothing renderable says
-// why, once.
+// Assemble makes the payloads of a run's end, in their order: summaries of tools,
+// reasoning, the answer, a warning. A run that chose silence says nothing; one that has
+// nothing renderable says why, once.
 func Assemble(in Input) []Payload {
 	var out []Payload
-	if in.Error != "" {
-		return append(out, Payload{Text: in.Error, IsError: true})
+	for _, text := range in.Summaries {
+		out = append(out, Payload{Text: text, IsSummary: true})
 	}
-	answers, silent := visibleAnswers(in)
-	media := NewMedia(in.Media, in.Origin, in.Sent)
-	if r := strings.TrimSpace(in.Reasoning); r != "" && len(answers) > 0 {
+	text, silent := visible(in)
+	if text == "" {
+		return append(out, excuse(in, silent)...)
+	}
+	if r := strings.TrimSpace(in.Reasoning); r != "" {
 		out = append(out, Payload{Text: r, IsReasoning: true})
 	}
-	for _, text := range answers {
-		out = append(out, Payload{Text: text})
+	out = append(out, Payload{Text: text})
+	if in.OutputLimit {
+		out = append(out, Payload{Text: TextOutputLimit, IsError: true})
 	}
-	if len(media) > 0 {
-		if len(answers) > 0 {
-			out[len(out)-1].Media = media
-		} else {
-			out = append(out, Payload{Media: media})
-		}
-	}
-	return append(out, warnings(in, len(out) > 0, silent)...)
+	return out
 }
 
-// visibleAnswers are the texts that are to be shown. silent says that there is none
+// visible is what is to be shown of the answer. silent says that there is nothing
 // because the agent chose so.
-func visibleAnswers(in Input) (shown []string, silent bool) {
-	seen := map[string]bool{}
-	for _, raw := range in.Answers {
-		text := raw
-		if IsSilent(text) {
-			silent = true
-			continue
-		}
-		text = strings.TrimSpace(Strip(text))
-		text, acknowledged := Heartbeat(text, in.Heartbeat)
-		if acknowledged {
-			silent = true
-			continue
-		}
-		key := normalise(text)
-		if text == "" || key != "" && seen[key] || Duplicate(text, in.Origin, in.Sent) {
-			continue
-		}
-		seen[key] = true
-		shown = append(shown, text)
+func visible(in Input) (text string, silent bool) {
+	if in.Silent {
+		return "", true
 	}
-	return shown, silent && len(shown) == 0
-}
-
-// warnings are what the run says in its own name: after a cut answer, and when
-// nothing else is left to show.
-func warnings(in Input, rendered, silent bool) []Payload {
-	warn := func(text string) []Payload { return []Payload{{Text: text, IsError: true, IsWarning: true}} }
-	if rendered {
-		if in.OutputLimit {
-			return warn(TextOutputLimit)
-		}
-		return nil
-	}
-	if in.Aborted || len(in.Sent) > 0 {
-		return nil
-	}
-	if silent {
-		// A heartbeat has no user who would learn of a failure in another way.
-		if in.Heartbeat && in.LastToolError != nil {
-			return warn(failureText(*in.LastToolError, in.Verbose))
-		}
-		return nil
-	}
+	text, acknowledged := Heartbeat(in.Answer, in.Heartbeat)
 	switch {
-	case in.LastToolError != nil:
-		return warn(failureText(*in.LastToolError, in.Verbose))
-	case in.SideEffects:
-		return warn(TextSideEffects)
+	case acknowledged:
+		return "", true
+	case strings.TrimSpace(text) == "", Duplicate(text, in.Origin, in.Sent):
+		return "", false
 	}
-	return warn(TextIncomplete)
+	return text, false
 }
 
-func failureText(f ToolFailure, verbose bool) string {
+// excuse is what the run says in its own name when nothing else is left to show.
+func excuse(in Input, silent bool) []Payload {
+	say := func(text string) []Payload { return []Payload{{Text: text, IsError: true}} }
+	switch {
+	case len(in.Sent) > 0, silent && !in.Unwatched:
+		return nil
+	case in.LastToolError != nil:
+		return say(in.LastToolError.text(in.Full))
+	case silent:
+		return nil
+	case in.SideEffects:
+		return say(TextSideEffects)
+	}
+	return say(TextIncomplete)
+}
+
+func (f *ToolFailure) text(full bool) string {
 	label := f.Label
 	if label == "" {
 		label = "Tool"
@@ -159,7 +127,7 @@ func failureText(f ToolFailure, verbose bool) string {
 	case f.ExitCode != nil:
 		text += fmt.Sprintf(" (exit %d)", *f.ExitCode)
 	}
-	if verbose && f.Error != "" {
+	if full && f.Error != "" {
 		text += ": " + f.Error
 	}
 	return text

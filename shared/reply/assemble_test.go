@@ -17,39 +17,37 @@ func TestPayloadsOfARun(t *testing.T) {
 	origin := reply.Target{Channel: "chat", To: "ada"}
 	other := reply.Target{Channel: "chat", To: "bob"}
 	warning := func(text string) []reply.Payload {
-		return []reply.Payload{{Text: text, IsError: true, IsWarning: true}}
+		return []reply.Payload{{Text: text, IsError: true}}
 	}
 	for name, c := range map[string]struct {
 		in   reply.Input
 		want []reply.Payload
 	}{
-		"an answer":                      {reply.Input{Answers: []string{" Hello\n"}}, []reply.Payload{{Text: "Hello"}}},
-		"two answers and a repetition":   {reply.Input{Answers: []string{"One.", "Two.", "one. "}}, []reply.Payload{{Text: "One."}, {Text: "Two."}}},
-		"pictographs are no repetition":  {reply.Input{Answers: []string{"👍", "🎉"}}, []reply.Payload{{Text: "👍"}, {Text: "🎉"}}},
-		"reasoning first":                {reply.Input{Answers: []string{"Hi"}, Reasoning: "hm"}, []reply.Payload{{Text: "hm", IsReasoning: true}, {Text: "Hi"}}},
-		"an error keeps answers back":    {reply.Input{Answers: []string{"Hi"}, Error: "rate limit"}, []reply.Payload{{Text: "rate limit", IsError: true}}},
-		"silence":                        {reply.Input{Answers: []string{"NO_REPLY"}}, nil},
-		"silence after a failed tool":    {reply.Input{Answers: []string{"NO_REPLY"}, LastToolError: failed}, nil},
-		"silence with media":             {reply.Input{Answers: []string{"NO_REPLY"}, Media: []string{"u"}}, []reply.Payload{{Media: []string{"u"}}}},
-		"silence does not hide answers":  {reply.Input{Answers: []string{"Hi", "NO_REPLY"}}, []reply.Payload{{Text: "Hi"}}},
-		"token at the end":               {reply.Input{Answers: []string{"Hi\nNO_REPLY"}}, []reply.Payload{{Text: "Hi"}}},
-		"nothing at all":                 {reply.Input{}, warning(reply.TextIncomplete)},
-		"blank answer":                   {reply.Input{Answers: []string{" \n"}}, warning(reply.TextIncomplete)},
-		"nothing after tools that act":   {reply.Input{SideEffects: true}, warning(reply.TextSideEffects)},
-		"nothing after a failed tool":    {reply.Input{LastToolError: failed}, warning("⚠️ exec failed (exit 3)")},
-		"the same, verbose":              {reply.Input{LastToolError: failed, Verbose: true}, warning("⚠️ exec failed (exit 3): boom")},
-		"a blocked tool":                 {reply.Input{LastToolError: &reply.ToolFailure{Label: "write", Blocked: true}}, warning("⚠️ write blocked")},
-		"a tool that took too long":      {reply.Input{LastToolError: &reply.ToolFailure{Label: "exec", TimedOut: 90 * time.Second}}, warning("⚠️ exec timed out after 90s")},
-		"an answer after a failed tool":  {reply.Input{Answers: []string{"Done"}, LastToolError: failed}, []reply.Payload{{Text: "Done"}}},
-		"an aborted run owes no excuse":  {reply.Input{Aborted: true, LastToolError: failed}, nil},
-		"cut at the limit":               {reply.Input{Answers: []string{"Half"}, OutputLimit: true}, append([]reply.Payload{{Text: "Half"}}, warning(reply.TextOutputLimit)...)},
-		"already sent by a tool":         {reply.Input{Answers: []string{long}, Origin: origin, Sent: []reply.Sent{{Text: long, Target: &origin}}}, nil},
-		"already sent, place not named":  {reply.Input{Answers: []string{long}, Origin: origin, Sent: []reply.Sent{{Text: strings.ToUpper(long) + " 🎉"}}}, nil},
-		"sent to somebody else":          {reply.Input{Answers: []string{long}, Origin: origin, Sent: []reply.Sent{{Text: long, Target: &other}}}, []reply.Payload{{Text: long}}},
-		"a heartbeat's acknowledgement":  {reply.Input{Answers: []string{"HEARTBEAT_OK nothing new"}, Heartbeat: true}, nil},
-		"a heartbeat with news":          {reply.Input{Answers: []string{"The build is red."}, Heartbeat: true}, []reply.Payload{{Text: "The build is red."}}},
-		"a heartbeat whose tool failed":  {reply.Input{Answers: []string{"HEARTBEAT_OK"}, Heartbeat: true, LastToolError: failed}, warning("⚠️ exec failed (exit 3)")},
-		"media that a tool already sent": {reply.Input{Answers: []string{"See"}, Media: []string{"a", "b"}, Sent: []reply.Sent{{Media: []string{"a"}}}}, []reply.Payload{{Text: "See", Media: []string{"b"}}}},
+		"an answer":                     {reply.Input{Answer: "Hello"}, []reply.Payload{{Text: "Hello"}}},
+		"reasoning first":               {reply.Input{Answer: "Hi", Reasoning: "hm"}, []reply.Payload{{Text: "hm", IsReasoning: true}, {Text: "Hi"}}},
+		"summaries before it":           {reply.Input{Answer: "Hi", Reasoning: "hm", Summaries: []string{"read"}}, []reply.Payload{{Text: "read", IsSummary: true}, {Text: "hm", IsReasoning: true}, {Text: "Hi"}}},
+		"silence":                       {reply.Input{Silent: true}, nil},
+		"reasoning without an answer":   {reply.Input{Silent: true, Reasoning: "hm"}, nil},
+		"silence after a failed tool":   {reply.Input{Silent: true, LastToolError: failed}, nil},
+		"the same, nobody watches":      {reply.Input{Silent: true, LastToolError: failed, Unwatched: true}, warning("⚠️ exec failed (exit 3)")},
+		"silence that nobody watches":   {reply.Input{Silent: true, Unwatched: true, SideEffects: true}, nil},
+		"nothing at all":                {reply.Input{}, warning(reply.TextIncomplete)},
+		"blank answer":                  {reply.Input{Answer: " \n"}, warning(reply.TextIncomplete)},
+		"nothing after tools that act":  {reply.Input{SideEffects: true}, warning(reply.TextSideEffects)},
+		"nothing after a failed tool":   {reply.Input{LastToolError: failed, SideEffects: true}, warning("⚠️ exec failed (exit 3)")},
+		"the same, in full":             {reply.Input{LastToolError: failed, Full: true}, warning("⚠️ exec failed (exit 3): boom")},
+		"a blocked tool":                {reply.Input{LastToolError: &reply.ToolFailure{Label: "write", Blocked: true}}, warning("⚠️ write blocked")},
+		"a tool that took too long":     {reply.Input{LastToolError: &reply.ToolFailure{Label: "exec", TimedOut: 90 * time.Second}}, warning("⚠️ exec timed out after 90s")},
+		"an answer after a failed tool": {reply.Input{Answer: "Done", LastToolError: failed}, []reply.Payload{{Text: "Done"}}},
+		"cut at the limit":              {reply.Input{Answer: "Half", OutputLimit: true}, append([]reply.Payload{{Text: "Half"}}, warning(reply.TextOutputLimit)...)},
+		"already sent by a tool":        {reply.Input{Answer: long, Origin: origin, Sent: []reply.Sent{{Text: long, Target: &origin}}}, nil},
+		"already sent, place not named": {reply.Input{Answer: long, Origin: origin, Sent: []reply.Sent{{Text: strings.ToUpper(long) + " 🎉"}}}, nil},
+		"sent to somebody else":         {reply.Input{Answer: long, Origin: origin, Sent: []reply.Sent{{Text: long, Target: &other}}}, []reply.Payload{{Text: long}}},
+		"sent, and a tool failed":       {reply.Input{Sent: []reply.Sent{{Text: long}}, LastToolError: failed}, nil},
+		"a heartbeat's acknowledgement": {reply.Input{Answer: "HEARTBEAT_OK nothing new", Heartbeat: true}, nil},
+		"another run's":                 {reply.Input{Answer: "HEARTBEAT_OK"}, nil},
+		"a heartbeat with news":         {reply.Input{Answer: "The build is red.", Heartbeat: true}, []reply.Payload{{Text: "The build is red."}}},
+		"a heartbeat whose tool failed": {reply.Input{Answer: "HEARTBEAT_OK", Heartbeat: true, Unwatched: true, LastToolError: failed}, warning("⚠️ exec failed (exit 3)")},
 	} {
 		if got := reply.Assemble(c.in); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
@@ -87,18 +85,6 @@ func TestHeartbeat(t *testing.T) {
 	}
 }
 
-func TestEmptyScratch(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]bool{
-		"": true, "# To do\n\n- \n- [ ]\n```\n```\n<!-- a\nb -->\n": true, "1.\n": true,
-		"- call Ada": false, "text": false, "- [ ] water plants": false,
-	} {
-		if got := reply.EmptyScratch(text); got != want {
-			t.Errorf("%q: %v", text, got)
-		}
-	}
-}
-
 func TestDuplicatesOfSentMessages(t *testing.T) {
 	t.Parallel()
 	sent := []reply.Sent{{Text: "The tests are green again."}}
@@ -124,5 +110,44 @@ func TestDuplicatesOfSentMessages(t *testing.T) {
 	}
 	if reply.Duplicate("The tests are green again.", reply.Target{}, append(sent, many...)) {
 		t.Error("remembered more than 200")
+	}
+}
+
+// TestARepetitionIsHeldBack: a reply that streams is shown as soon as it cannot be the
+// repetition of what a tool sent any more, and whole.
+func TestARepetitionIsHeldBack(t *testing.T) {
+	t.Parallel()
+	const sent = "The tests are green again."
+	for _, c := range []struct {
+		pieces  []string
+		shown   []string
+		repeats bool
+	}{
+		{[]string{"The te", "sts are", " green again."}, nil, true},
+		{[]string{"The TESTS ", "are green again. ✅"}, nil, true},
+		{[]string{"The te", "xt is", " new"}, []string{"The text is", " new"}, false},
+		{[]string{"Hello", " there"}, []string{"Hello", " there"}, false},
+		{[]string{"The tests"}, []string{"The tests"}, false}, // too short for a repetition
+		{nil, nil, false},
+	} {
+		h := reply.Hold{Sent: []reply.Sent{{Text: sent}}}
+		var shown []string
+		add := func(s string) {
+			if s != "" {
+				shown = append(shown, s)
+			}
+		}
+		for _, p := range c.pieces {
+			add(h.Push(p))
+		}
+		rest, repeats := h.Flush()
+		add(rest)
+		if !reflect.DeepEqual(shown, c.shown) || repeats != c.repeats {
+			t.Errorf("%q: shown %q, repeats %v", c.pieces, shown, repeats)
+		}
+		var none reply.Hold
+		if got := none.Push("The tests"); got != "The tests" {
+			t.Errorf("nothing was sent: shown %q", got)
+		}
 	}
 }

@@ -13,14 +13,18 @@ const (
 )
 
 // Target is where a message went or a run came from. Empty fields are not known.
-type Target struct{ Channel, Account, To, Thread string }
+type Target struct {
+	Channel string `json:"channel,omitempty"`
+	Account string `json:"account,omitempty"`
+	To      string `json:"to,omitempty"`
+	Thread  string `json:"thread,omitempty"`
+}
 
 // Sent is a message that a tool has delivered; a failed one must not be recorded.
 // A nil Target means that the tool named none: the run's own conversation.
 type Sent struct {
-	Text   string
-	Media  []string
-	Target *Target
+	Text   string  `json:"text"`
+	Target *Target `json:"target,omitempty"`
 }
 
 // Duplicate says whether a reply only repeats what a messaging tool has already
@@ -56,23 +60,38 @@ func DuplicatePrefix(partial string, origin Target, sent []Sent) bool {
 	return false
 }
 
-// NewMedia is the media that no tool has sent to the run's origin yet, in order.
-func NewMedia(media []string, origin Target, sent []Sent) []string {
-	gone := map[string]bool{}
-	for _, s := range recent(sent) {
-		if s.Target == nil || *s.Target == origin {
-			for _, url := range s.Media {
-				gone[url] = true
-			}
-		}
+// Hold keeps a reply that streams back for as long as it may only repeat what was
+// sent. Without anything sent it holds nothing.
+type Hold struct {
+	Sent   []Sent
+	Origin Target
+
+	held string
+	open bool // it says something else: everything passes
+}
+
+// Push takes the next piece of the reply and returns what may be shown.
+func (h *Hold) Push(piece string) (visible string) {
+	if len(h.Sent) == 0 || h.open {
+		return piece
 	}
-	var fresh []string
-	for _, url := range media {
-		if !gone[url] {
-			fresh = append(fresh, url)
-		}
+	h.held += piece
+	if DuplicatePrefix(h.held, h.Origin, h.Sent) {
+		return ""
 	}
-	return fresh
+	h.open = true
+	return h.held
+}
+
+// Flush ends the reply: what was held back is shown, unless it is a repetition.
+func (h *Hold) Flush() (rest string, repeats bool) {
+	if h.open || h.held == "" {
+		return "", false
+	}
+	if Duplicate(h.held, h.Origin, h.Sent) {
+		return "", true
+	}
+	return h.held, false
 }
 
 func recent(sent []Sent) []Sent { return sent[max(0, len(sent)-sentHistory):] }

@@ -18,11 +18,7 @@ const (
 	heartbeatTail = 4
 )
 
-var (
-	htmlTag     = regexp.MustCompile(`</?[A-Za-z][^<>]*>`)
-	htmlComment = regexp.MustCompile(`(?s)<!--.*?-->`)
-	emptyItem   = regexp.MustCompile(`^(?:[-*+]|\d+[.)])?\s*(?:\[[ xX]?\])?$`)
-)
+var htmlTag = regexp.MustCompile(`</?[A-Za-z][^<>]*>`)
 
 // Heartbeat removes the acknowledgement of a heartbeat from a reply. heartbeatRun
 // says whether the run was one: its reply is dropped when not more than
@@ -87,17 +83,4 @@ func startsWord(s string) bool {
 func endsWord(s string) bool {
 	r, _ := utf8.DecodeLastRuneInString(s)
 	return s != "" && isWordRune(r)
-}
-
-// EmptyScratch says whether a heartbeat's notes hold nothing to do: only blanks,
-// headings, empty list items, fences and comments.
-func EmptyScratch(text string) bool {
-	for line := range strings.SplitSeq(htmlComment.ReplaceAllString(text, ""), "\n") {
-		line = strings.TrimSpace(line)
-		if line == "" || strings.HasPrefix(line, "#") || strings.HasPrefix(line, "```") || strings.HasPrefix(line, "~~~") || emptyItem.MatchString(line) {
-			continue
-		}
-		return false
-	}
-	return true
 }

@@ -65,7 +65,7 @@ func (g *Gateway) agent(ctx context.Context, r *Request) error {
 		Ref: run.RefOf(ref.Tenant, p.IdempotencyKey), RunID: p.IdempotencyKey, SessionKey: ref.Key, AgentID: agent,
 		Lane: laneOf(p.Lane), Method: r.Method, RequestHash: hash, Origin: &w,
 		Input: run.Input{
-			Message: p.Message, Attachments: files, ExtraPrompt: p.ExtraSystemPrompt, PromptMode: p.PromptMode, Thinking: p.Thinking,
+			Message: p.Message, Attachments: files, ExtraPrompt: p.ExtraSystemPrompt, PromptMode: p.PromptMode, RunKind: p.BootstrapContextRunKind, Thinking: p.Thinking,
 			Provider: p.Provider, Model: p.Model, TimeoutMs: budget(p.Timeout, time.Second), Cwd: p.Cwd, Label: p.Label, SessionID: p.SessionID,
 		},
 	}

@@ -31,6 +31,7 @@ type Input struct {
 	Attachments  json.RawMessage `json:"attachments,omitempty"`
 	ExtraPrompt  string          `json:"extraSystemPrompt,omitempty"`
 	PromptMode   string          `json:"promptMode,omitempty"`
+	RunKind      string          `json:"runKind,omitempty"` // heartbeat, cron; empty: an ordinary run
 	Thinking     string          `json:"thinking,omitempty"`
 	Provider     string          `json:"provider,omitempty"`
 	Model        string          `json:"model,omitempty"`

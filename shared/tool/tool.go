@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"laneway/shared/model"
+	"laneway/shared/reply"
 )
 
 // Effect says what a repeated run of a tool does (rule L2).
@@ -70,6 +71,9 @@ type Result struct {
 	Details map[string]any // for clients, never for the model
 	IsError bool
 	Meta    string // one-line label
+	// Sent are the messages that the call has delivered to people: an answer of the model
+	// that only repeats one is not shown. A call that failed has delivered none.
+	Sent []reply.Sent
 }
 
 // TextResult is a result of one text block.

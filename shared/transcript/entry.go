@@ -17,6 +17,7 @@ import (
 
 	"laneway/shared/blob"
 	"laneway/shared/model"
+	"laneway/shared/reply"
 	"laneway/shared/session"
 	"laneway/shared/table"
 )
@@ -56,6 +57,8 @@ type Entry struct {
 	ToolName   string         `json:"toolName,omitempty"`
 	IsError    bool           `json:"isError,omitempty"`
 	Details    map[string]any `json:"details,omitempty"`
+	Sent       []reply.Sent   `json:"sent,omitempty"`    // of a tool: what it delivered to people
+	Verbose    string         `json:"verbose,omitempty"` // of a tool's result: the level that held, where it was not off
 	Usage      *model.Usage   `json:"usage,omitempty"`
 	Provider   string         `json:"provider,omitempty"`
 	Model      string         `json:"model,omitempty"`

@@ -1,0 +1,148 @@
+package loop
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"laneway/shared/model"
+	"laneway/shared/reply"
+	"laneway/shared/tool"
+	"laneway/shared/transcript"
+)
+
+// maxSummaries bounds what is told of a run's tool calls, in bytes: the answer must
+// have room beside it.
+const maxSummaries = 64 << 10
+
+// report is what a run's tools did, as its end tells it.
+type report struct {
+	summaries []string           // of calls that people wanted to be told of
+	failure   *reply.ToolFailure // the last one that was not made good
+	acted     bool               // something may have been changed
+	sent      []reply.Sent       // messages that reached people
+}
+
+// report reads the run's calls from the conversation, so attempts before this one count.
+func (a *attempt) report() report {
+	var r report
+	var failed model.Block
+	calls := map[string]model.Block{}
+	size, untold := 0, 0
+	for i := range a.rows {
+		e := &a.rows[i]
+		if e.RunID != a.st.RunID {
+			continue
+		}
+		for _, b := range e.Content {
+			if b.Type == model.ToolCall {
+				calls[b.ID] = b
+			}
+		}
+		if e.Role != model.ToolResult {
+			continue
+		}
+		call, effect := calls[e.ToolCallID], tool.Unsafe
+		if a.tools != nil {
+			effect = a.tools.EffectOf(e.ToolName)
+		}
+		r.sent = append(r.sent, e.Sent...)
+		switch status, _ := e.Details["status"].(string); {
+		case status == statusSkipped:
+		case e.IsError:
+			r.failure, failed = failureOf(e), call
+			r.acted = r.acted || effect != tool.ReadOnly && !r.failure.Blocked
+		case failed.Name == e.ToolName && (effect == tool.ReadOnly || string(failed.Arguments) == string(call.Arguments)):
+			r.failure = nil
+			r.acted = r.acted || effect != tool.ReadOnly
+		default:
+			r.acted = r.acted || effect != tool.ReadOnly
+		}
+		if e.Verbose == "" {
+			continue
+		}
+		if text := summary(e, call); size+len(text) <= maxSummaries {
+			r.summaries = append(r.summaries, text)
+			size += len(text)
+		} else {
+			untold++
+		}
+	}
+	if untold > 0 {
+		r.summaries = append(r.summaries, fmt.Sprintf("… and %d more tool calls.", untold))
+	}
+	return r
+}
+
+// Values of "status" in the details of a result (package tool).
+const (
+	statusSkipped = "skipped"
+	statusBlocked = "blocked"
+)
+
+func failureOf(e *transcript.Entry) *reply.ToolFailure {
+	f := &reply.ToolFailure{
+		Label: e.ToolName, Blocked: e.Details["status"] == statusBlocked,
+		Error: tool.ErrorLine(tool.Result{Content: e.Content, IsError: true}),
+	}
+	if n, ok := number(e.Details["exitCode"]); ok {
+		exit := int(n)
+		f.ExitCode = &exit
+	}
+	if over, _ := e.Details["timedOut"].(bool); over {
+		ms, _ := number(e.Details["durationMs"])
+		f.TimedOut = max(time.Duration(ms)*time.Millisecond, time.Second)
+	}
+	return f
+}
+
+// number is a number of details: as a tool gave it, or as JSON gave it back.
+func number(v any) (float64, bool) {
+	switch n := v.(type) {
+	case float64:
+		return n, true
+	case int:
+		return float64(n), true
+	case int64:
+		return float64(n), true
+	case json.Number:
+		f, err := n.Float64()
+		return f, err == nil
+	}
+	return 0, false
+}
+
+// signs stand before the names of tools.
+var signs = map[string]string{"exec": "🛠️", "read": "📖", "write": "✍️", "ls": "📂"}
+
+// summary tells people of a call: its name and what it was about, never a command's
+// text; in full also its arguments and what came of it.
+func summary(e *transcript.Entry, call model.Block) string {
+	sign, known := signs[e.ToolName]
+	if !known {
+		sign = "🧩"
+	}
+	var args map[string]any
+	shown := tool.ArgsForEvent(call.Arguments)
+	_ = json.Unmarshal(shown, &args) // of arguments that are no object there is nothing to name
+	line := sign + " " + e.ToolName
+	if path, _ := args["path"].(string); path != "" {
+		line += ": " + path
+	}
+	if e.Verbose != "full" {
+		return line
+	}
+	var out []string
+	for _, b := range tool.ForEvent(tool.Result{Content: e.Content}).Content {
+		if strings.TrimSpace(b.Text) != "" {
+			out = append(out, b.Text)
+		}
+	}
+	if len(out) == 0 {
+		out = []string{tool.TextNothing}
+	}
+	lines := slices.Concat([]string{line, "`" + string(shown) + "`", "```txt"}, out, []string{"```"})
+	return strings.Join(lines, "\n")
+}
