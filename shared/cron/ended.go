@@ -7,6 +7,7 @@ import (
 
 	"laneway/shared/protocol"
 	"laneway/shared/run"
+	"laneway/shared/timeout"
 )
 
 // States of a run in the history.
@@ -82,7 +83,7 @@ func resultOf(st *run.Status) result {
 	case run.Aborted:
 		return result{status: statusError, text: "stopped (" + o.StopReason + ")", reason: "aborted"}
 	case run.Timeout:
-		return result{status: statusError, text: "cron: job execution timed out", reason: "timeout", counts: true}
+		return result{status: statusError, text: timeout.CronText(o.Error), reason: "timeout", counts: true}
 	case run.Failed:
 	}
 	return result{status: statusError, text: o.Error, reason: o.ErrorKind, counts: true}

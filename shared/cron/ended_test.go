@@ -12,6 +12,7 @@ import (
 	"laneway/shared/lane/lanetest"
 	"laneway/shared/protocol"
 	"laneway/shared/run"
+	"laneway/shared/timeout"
 )
 
 func TestRuntime85_ErrorsPutAJobOffAndTheTenthSwitchesItOff(t *testing.T) {
@@ -167,14 +168,26 @@ func TestJobsForOneRun(t *testing.T) {
 	})
 }
 
-func TestADeadlineIsAnErrorOfTheJob(t *testing.T) {
+// TestRuntime54_WhatAJobSaysOfATimeLimit: the texts of the rows, in the job and its history.
+func TestRuntime54_WhatAJobSaysOfATimeLimit(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
-		j := b.add(every(time.Hour))
-		b.runs(b.fires(j.ID), run.Outcome{Kind: run.Timeout, StopReason: "timeout", Error: "Request timed out."})
-		w := b.job(j.ID).Wire(false)
-		if w.State.LastError != "cron: job execution timed out" || w.State.LastErrorReason != "timeout" || w.State.ConsecutiveErrors != 1 {
-			t.Errorf("state %+v", w.State)
+		for _, row := range []struct{ name, says, want string }{
+			{"deadline", "Request timed out.", "cron: job execution timed out"},
+			{"setup watchdog", timeout.CronSetupText, "cron: isolated agent setup timed out before runner start"},
+			{"pre-execution watchdog", timeout.CronStalledText("context"), "cron: isolated agent run stalled before execution start (last phase: context)"},
+		} {
+			j := b.add(every(time.Hour))
+			b.runs(b.fires(j.ID), run.Outcome{Kind: run.Timeout, StopReason: "timeout", Error: row.says})
+			w := b.job(j.ID).Wire(false)
+			if w.State.LastError != row.want || w.State.LastErrorReason != "timeout" || w.State.ConsecutiveErrors != 1 {
+				t.Errorf("%s: state %+v", row.name, w.State)
+			}
+			past, err := b.jobs.History(t.Context(), tenant, j.ID)
+			must(t, err)
+			if len(past) != 1 || past[0].Status != "error" || past[0].Error != row.want {
+				t.Errorf("%s: history %+v", row.name, past)
+			}
 		}
 	})
 }

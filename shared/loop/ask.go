@@ -119,9 +119,11 @@ func (a *attempt) tellRetry(why model.Class, wait time.Duration) {
 // request is what the model in use is asked.
 func (a *attempt) request(ctx context.Context, cutCall bool) (model.Request, error) {
 	level := a.thinking()
-	system, err := a.r.Agents.Prompt(ctx, PromptInput{
+	a.phase = phaseContext
+	in := PromptInput{
 		Scope: a.scope, Model: a.sel, Input: a.st.Input, Thinking: level, Tools: a.tools.Specs(), Now: a.r.Clock.Now(),
-	})
+	}
+	system, err := leave(ctx, a, func() (string, error) { return a.r.Agents.Prompt(ctx, in) })
 	return model.Request{
 		Model: a.sel.Model, System: system, Messages: a.instruct(transcript.Project(a.rows), cutCall), Tools: a.tools.ForModel(),
 		MaxOutputTokens: a.sel.MaxTokens, Thinking: level, Reasons: a.sel.Reasons, Fast: a.fast(), SessionKey: a.ref.Hash(),
@@ -172,6 +174,7 @@ func (a *attempt) once(ctx context.Context, req model.Request) (answer, error) {
 		return answer{}, err
 	}
 	a.chk.Asked, a.asking = true, true
+	a.asks.Do(func() { close(a.asked) })
 	defer func() { a.asking = context.Cause(ctx) != nil }()
 	if !a.begun {
 		a.out.BeginMessage()

@@ -78,13 +78,17 @@ type attempt struct {
 	ended    atomic.Bool // the terminal is committed
 	// endedAt is when that commit was begun. It is written before ended is set.
 	endedAt time.Time
-	subs    atomic.Int64 // the subscriptions that the stream knows of, as META counts them
+	subs    atomic.Int64  // the subscriptions that the stream knows of, as META counts them
+	bare    bool          // nothing is read of the run but its record: it is to end
+	phase   string        // what the turn is at before it asks a model
+	asked   chan struct{} // closed by the first model call of the attempt
+	asks    sync.Once
 }
 
 // attempt runs a claimed run until it ends, sleeps, or the invocation does.
 func (r *Runner) attempt(ctx context.Context, h *claim.Holder, deadline time.Time) error {
 	defer h.Close()
-	a := &attempt{r: r, h: h, ref: h.Meta().Ref, deadline: deadline, began: r.Clock.Now(), meter: meter.From(ctx)}
+	a := &attempt{r: r, h: h, ref: h.Meta().Ref, deadline: deadline, began: r.Clock.Now(), meter: meter.From(ctx), asked: make(chan struct{})}
 	if a.meter == nil {
 		a.meter = &meter.Meter{}
 		ctx = meter.With(ctx, a.meter)
@@ -108,14 +112,18 @@ func (r *Runner) attempt(ctx context.Context, h *claim.Holder, deadline time.Tim
 }
 
 func (a *attempt) work(ctx context.Context) error {
-	if err := a.load(ctx); err != nil {
+	err := a.setUp(ctx)
+	if errors.Is(err, errSetup) {
+		return a.endSetup(ctx)
+	}
+	if err != nil {
 		last, cancel := a.r.last(ctx)
 		defer cancel()
 		return a.abandon(last, err)
 	}
 	wctx, stop := a.watch()
 	defer stop()
-	err := a.turn(wctx)
+	err = a.turn(wctx)
 	a.beside.Wait()
 	return a.end(ctx, wctx, err)
 }
@@ -145,17 +153,38 @@ func (a *attempt) prepare(ctx context.Context) error {
 	if a.r.Preferred != nil {
 		a.preferred = a.r.Preferred(a.st.AgentID)
 	}
+	a.phase = phaseModel
 	if err := a.chooseModel(ctx); err != nil {
 		return err
 	}
 	a.resumeText()
-	if a.tools, err = a.r.Agents.Tools(ctx, &a.scope); err != nil {
+	a.phase = phaseWorkspace
+	if err = a.openTools(ctx); err != nil {
 		return err
 	}
 	if a.st.Input.PromptMode == "none" {
 		a.tools = nil
 	}
 	a.out.Emit("lifecycle", map[string]any{"phase": "model", "provider": a.sel.Name, "model": a.sel.Model})
+	return nil
+}
+
+// openTools gets the agent's tools and its workspace.
+func (a *attempt) openTools(ctx context.Context) error {
+	type opened struct {
+		tools *tool.Registry
+		scope tool.Scope
+	}
+	scope := a.scope
+	o, err := leave(ctx, a, func() (o opened, err error) {
+		o.scope = scope
+		o.tools, err = a.r.Agents.Tools(ctx, &o.scope)
+		return o, err
+	})
+	if err != nil {
+		return err
+	}
+	a.tools, a.scope = o.tools, o.scope
 	return nil
 }
 
@@ -171,6 +200,7 @@ func (a *attempt) turn(ctx context.Context) error {
 	if err := a.prepare(ctx); err != nil {
 		return err
 	}
+	a.phase = phaseMessages
 	if err := a.merge(ctx, m); err != nil {
 		return err
 	}

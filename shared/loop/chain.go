@@ -61,7 +61,7 @@ func (a *attempt) chooseModel(ctx context.Context) error {
 		a.sel = sel
 		return err
 	}
-	all, err := a.r.Chains.Candidates(ctx, a.st.Input, a.entry, a.st.AgentID)
+	all, err := a.candidates(ctx, a.entry)
 	if err != nil {
 		return err
 	}
@@ -79,6 +79,12 @@ func (a *attempt) chooseModel(ctx context.Context) error {
 		return a.use(at, a.chk.Route.Profile)
 	}
 	return a.firstModel(ctx)
+}
+
+// candidates are the models that may answer the run where this holds for its session.
+func (a *attempt) candidates(ctx context.Context, e session.Entry) ([]model.Candidate, error) {
+	in, agentID := a.st.Input, a.st.AgentID
+	return leave(ctx, a, func() ([]model.Candidate, error) { return a.r.Chains.Candidates(ctx, in, e, agentID) })
 }
 
 // choice says whether there is anything to choose from: if not, nothing is remembered of
@@ -276,7 +282,7 @@ func (a *attempt) redirected(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	a.entry = e
-	all, err := a.r.Chains.Candidates(ctx, a.st.Input, e, a.st.AgentID)
+	all, err := a.candidates(ctx, e)
 	if err != nil || len(all) == 0 {
 		return false, nil //nolint:nilerr // what was chosen cannot be asked: the chain goes on
 	}

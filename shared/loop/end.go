@@ -9,6 +9,7 @@ import (
 	"laneway/shared/model"
 	"laneway/shared/session"
 	"laneway/shared/table"
+	"laneway/shared/timeout"
 )
 
 // settleTime is what telling the end may take beside the last write.
@@ -45,7 +46,9 @@ func (a *attempt) end(ctx, wctx context.Context, err error) error {
 	case errors.As(err, &stop):
 		return a.over(last, a.finishStopped(last, stop))
 	case errors.Is(err, errRunTimeout):
-		return a.over(last, a.finishTimeout(last))
+		return a.over(last, a.finishTimeout(last, textTimedOut))
+	case errors.Is(err, errNotBegun):
+		return a.over(last, a.finishTimeout(last, timeout.CronStalledText(a.phase)))
 	case storeError(err), errors.Is(err, claim.ErrReleased):
 		// Not the run's fault: whoever claims next goes on from the last step.
 		return a.abandon(last, err)

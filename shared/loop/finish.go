@@ -107,15 +107,16 @@ func (a *attempt) finishStopped(ctx context.Context, stop *stopError) error {
 	return a.terminal(ctx, o)
 }
 
-// finishTimeout ends the run whose budget is over: never as ok, whatever was said.
-func (a *attempt) finishTimeout(ctx context.Context) error {
+// finishTimeout ends the run whose time is over, and says so: never as ok, whatever was
+// said.
+func (a *attempt) finishTimeout(ctx context.Context, text string) error {
 	a.keepPartial("timeout")
 	o := a.outcome(run.Timeout, "timeout")
-	o.TimeoutPhase, o.Error, o.ErrorKind = "provider", textTimedOut, "timeout"
+	o.TimeoutPhase, o.Error, o.ErrorKind = "provider", text, "timeout"
 	if !a.chk.Asked {
 		o.TimeoutPhase = "preflight"
 	}
-	o.Payloads = []run.Payload{{Text: textTimedOut, IsError: true}}
+	o.Payloads = []run.Payload{{Text: text, IsError: true}}
 	return a.terminal(ctx, o)
 }
 

@@ -26,7 +26,8 @@ import (
 // for ever (R3).
 func (a *attempt) load(ctx context.Context) error {
 	m := a.h.Meta()
-	given := m.Stalled > a.r.Claims.Times.Stalls // the run is given up
+	given := a.bare || m.Stalled > a.r.Claims.Times.Stalls // the run is given up
+	a.rows, a.unsaved, a.chk = nil, nil, checkpoint{}
 	forgive := func(err error) error {
 		if err == nil || !given {
 			return err
@@ -39,14 +40,16 @@ func (a *attempt) load(ctx context.Context) error {
 		a.st, err = run.Load(gctx, a.r.Store, run.Ref{Tenant: m.Tenant, Run: m.Active})
 		return err
 	})
-	g.Go(func() (err error) {
-		a.entry, err = session.LoadEntry(gctx, a.r.Store, m.Ref)
-		return forgive(err)
-	})
-	g.Go(func() (err error) {
-		a.rows, err = a.r.Log.Context(gctx, m)
-		return forgive(err)
-	})
+	if !a.bare {
+		g.Go(func() (err error) {
+			a.entry, err = session.LoadEntry(gctx, a.r.Store, m.Ref)
+			return forgive(err)
+		})
+		g.Go(func() (err error) {
+			a.rows, err = a.r.Log.Context(gctx, m)
+			return forgive(err)
+		})
+	}
 	if err := g.Wait(); err != nil {
 		return fmt.Errorf("load run: %w", err)
 	}

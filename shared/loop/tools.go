@@ -11,7 +11,6 @@ import (
 	"laneway/shared/session"
 	"laneway/shared/stream"
 	"laneway/shared/table"
-	"laneway/shared/timeout"
 	"laneway/shared/tool"
 	"laneway/shared/transcript"
 )
@@ -112,7 +111,7 @@ func (a *attempt) do(ctx context.Context, calls []*call) error {
 
 // runAll runs calls and writes the results of those that are faster than others as
 // they come. When it returns, no tool runs any more, but those that did not end within
-// timeout.Settle of being told to.
+// their drain of being told to.
 func (a *attempt) runAll(ctx context.Context, todo []*call) (err error) {
 	blocks := make([]model.Block, len(todo))
 	for i, c := range todo {
@@ -126,7 +125,7 @@ func (a *attempt) runAll(ctx context.Context, todo []*call) (err error) {
 	done := make(chan finished, len(todo))
 	defer func() {
 		cancel(err) // whatever ends the step ends its tools
-		for late := a.r.Clock.After(timeout.Settle); ; {
+		for late := a.r.Clock.After(a.drain(ctx)); ; {
 			select {
 			case f, more := <-done:
 				if !more {

@@ -71,6 +71,9 @@ func (a *attempt) watch() (context.Context, func()) {
 		})
 	}
 	alarm(a.endOfRun(), errRunTimeout)
+	if limit := a.beforeModel(); limit > 0 {
+		wg.Go(func() { a.watchBegin(wctx, limit, cancel) })
+	}
 	if !a.deadline.IsZero() {
 		alarm(a.deadline.Add(-a.r.Reserve), errCut)
 	}
@@ -107,6 +110,10 @@ func (a *attempt) watch() (context.Context, func()) {
 // execution: it counts from the first claim, over all attempts; waiting in the lane is
 // free, and so is waiting for an approval.
 func (a *attempt) endOfRun() time.Time {
-	return timeout.Budget(a.st.Input.TimeoutMs, a.r.RunTimeout).
-		End(time.UnixMilli(a.st.StartedAt), time.Duration(a.chk.PausedMs)*time.Millisecond)
+	return a.budget().End(time.UnixMilli(a.st.StartedAt), time.Duration(a.chk.PausedMs)*time.Millisecond)
+}
+
+// budget is how long the run may execute.
+func (a *attempt) budget() timeout.Bound {
+	return timeout.Budget(a.st.Input.TimeoutMs, a.r.RunTimeout)
 }

@@ -153,3 +153,23 @@ func TestRuntime54_CronTurn(t *testing.T) {
 		}
 	}
 }
+
+// TestRuntime54_PreExecutionWatchdog: max(1 s, min(60 s, timeout/2)).
+func TestRuntime54_PreExecutionWatchdog(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name  string
+		limit time.Duration
+		want  time.Duration
+	}{
+		{"an hour: 60 s", time.Hour, 60 * s},
+		{"120 s: half of it is as much", 120 * s, 60 * s},
+		{"half of the run's limit", 40 * s, 20 * s},
+		{"at least a second", 1500 * time.Millisecond, s},
+		{"no limit", 0, 60 * s},
+	} {
+		if got := CronBeforeModel(Bound{For: row.limit}); got != row.want {
+			t.Errorf("%s: %s, want %s", row.name, got, row.want)
+		}
+	}
+}
