@@ -271,7 +271,7 @@ func TestStartingGatewayIsAskedAgain(t *testing.T) {
 	tries := 0
 	g.On("connect", func(c *fakegateway.Conn, r protocol.Request) {
 		if tries++; tries < 3 {
-			c.Error(r, protocol.Starting())
+			c.Error(r, protocol.Unavailable("gateway starting").With("reason", protocol.ReasonStarting).Retry(500*time.Millisecond))
 			return
 		}
 		c.Result(r, struct{}{})

@@ -41,32 +41,6 @@ func (a AssistantText) AppendJSON(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-// AppendJSON appends the JSON form.
-func (c ChatDelta) AppendJSON(dst []byte) []byte {
-	dst = appendText(append(dst, '{'), "runId", c.RunID)
-	dst = appendText(append(dst, ','), "sessionKey", c.SessionKey)
-	dst = appendOptional(dst, "agentId", c.AgentID)
-	dst = appendOptional(dst, "spawnedBy", c.SpawnedBy)
-	dst = appendInt(append(dst, ','), "seq", c.Seq)
-	dst = appendText(append(dst, ','), "state", c.State)
-	dst = appendText(append(dst, ','), "deltaText", c.DeltaText)
-	if c.Replace {
-		dst = append(dst, `,"replace":true`...)
-	}
-	if m := c.Message; m != nil {
-		dst = appendText(append(dst, `,"message":{`...), "role", m.Role)
-		dst = append(dst, `,"content":`...)
-		if len(m.Content) == 0 {
-			dst = append(dst, "[]"...)
-		} else {
-			dst = append(dst, m.Content...)
-		}
-		dst = appendInt(append(dst, ','), "timestamp", m.Timestamp)
-		dst = append(dst, '}')
-	}
-	return append(dst, '}')
-}
-
 func appendName(dst []byte, name string) []byte {
 	dst = append(dst, '"')
 	dst = append(dst, name...)

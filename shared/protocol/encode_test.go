@@ -66,10 +66,9 @@ func TestAppendError_AlwaysMakesAFrame(t *testing.T) {
 		{Code: "X", Message: "m", RetryAfterMs: -5},
 		{Code: "X", Message: "\xff\x00\u2028", Details: map[string]any{"bad": math.NaN()}},
 		{Code: "X", Message: "m", Details: map[string]any{"f": func() {}}},
-		Starting(),
 		VersionMismatch(3, 3),
 		TokenMismatch(), TokenMissing(), ConnectFirst(), ConnectOnce(), InvalidRole(), NoSession("k"), UnknownAgent("agent", "ghost"),
-		AgentConflict(), ChatConflict(), SessionBusy(), QueueFull(), ApprovalNotFound(), DeviceRefused(ErrDeviceNonce),
+		AgentConflict(), ChatConflict(), SessionBusy(), QueueFull(), DeviceRefused(ErrDeviceNonce),
 	} {
 		mustBeFrame(t, AppendError(nil, "r", e))
 		mustBeFrame(t, AppendFailure(nil, "r", math.Inf(1), e))
@@ -110,7 +109,7 @@ func TestError_AnswersQuestions(t *testing.T) {
 
 func TestError_RoundTrip(t *testing.T) {
 	t.Parallel()
-	f := mustBeFrame(t, AppendError(nil, "r", Starting()))
+	f := mustBeFrame(t, AppendError(nil, "r", Unavailable("gateway starting").With("reason", ReasonStarting).Retry(500*time.Millisecond)))
 	if f.OK || f.Err.Detail("reason") != ReasonStarting || !f.Err.Retryable || f.Err.RetryAfterMs != 500 {
 		t.Errorf("got %+v", f.Err)
 	}
@@ -141,11 +140,7 @@ func TestAppendJSON_OfStreamPayloadsIsTheOrdinaryForm(t *testing.T) {
 	type (
 		agent AgentEvent
 		text  AssistantText
-		delta ChatDelta
 	)
-	chat := Chat{RunID: odd, SessionKey: odd, Seq: 1, State: ChatStateDelta}
-	full := chat
-	full.AgentID, full.SpawnedBy = odd, odd
 	event := AgentEvent{RunID: odd, Seq: 3, Stream: odd, TS: -1, Data: json.RawMessage(`{"a":[1]}`)}
 	fullEvent := event
 	fullEvent.SessionKey, fullEvent.SessionID, fullEvent.AgentID, fullEvent.SpawnedBy, fullEvent.IsHeartbeat = odd, odd, odd, odd, true
@@ -154,8 +149,6 @@ func TestAppendJSON_OfStreamPayloadsIsTheOrdinaryForm(t *testing.T) {
 		{fullEvent, agent(fullEvent)},
 		{AssistantText{}, text{}},
 		{AssistantText{odd, odd, odd, true}, text{odd, odd, odd, true}},
-		{ChatDelta{Chat: chat}, delta{Chat: chat}},
-		{&ChatDelta{full, odd, true, AssistantMessage(odd, 4)}, delta{full, odd, true, AssistantMessage(odd, 4)}},
 	} {
 		got, err := Marshal(c[0])
 		if err != nil {

@@ -99,11 +99,6 @@ func Unavailable(message string) *Error {
 	return &Error{Code: CodeUnavailable, Message: message}
 }
 
-// Starting asks a client to connect again shortly.
-func Starting() *Error {
-	return Unavailable("gateway starting; retry shortly").With("reason", ReasonStarting).Retry(500 * time.Millisecond)
-}
-
 // SessionBusy says that another writer holds the session.
 func SessionBusy() *Error {
 	return Unavailable("session busy").With("reason", ReasonSessionBusy).Retry(time.Second)
@@ -170,11 +165,6 @@ func TokenMissing() *Error {
 		"code": DetailTokenMissing, "authReason": "token_missing",
 		"canRetryWithDeviceToken": false, "recommendedNextStep": "update_auth_configuration",
 	}}
-}
-
-// ApprovalNotFound refuses an approval id that is unknown or no longer open.
-func ApprovalNotFound() *Error {
-	return &Error{Code: CodeApprovalNotFound, Message: "unknown or expired approval id"}
 }
 
 // AsError turns any error into one for the wire: an *Error in its chain as it is,

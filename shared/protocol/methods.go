@@ -1,7 +1,6 @@
 package protocol
 
 import (
-	"encoding/json"
 	"reflect"
 	"slices"
 )
@@ -101,10 +100,6 @@ var methods = []Method{
 	method[WakeParams]("wake", ScopeWrite),
 }
 
-// Methods is the table of all methods that the protocol has params for, in a fixed
-// order. Which of them are served is the server's matter.
-func Methods() []Method { return slices.Clone(methods) }
-
 // Lookup finds a method.
 func Lookup(name string) (Method, bool) {
 	for _, m := range methods {
@@ -113,16 +108,6 @@ func Lookup(name string) (Method, bool) {
 		}
 	}
 	return Method{}, false
-}
-
-// DecodeAny checks params against a method's schema without giving them back, for
-// tools and tests that hold methods by name.
-func DecodeAny(name string, raw json.RawMessage) *Error {
-	m, ok := Lookup(name)
-	if !ok {
-		return UnknownMethod(name)
-	}
-	return decodeValue(name, raw, reflect.New(m.params).Elem())
 }
 
 // PatchScope is the scope that a patch needs: admin for what widens the rights of

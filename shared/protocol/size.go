@@ -99,38 +99,6 @@ func TrimText(s string, limit int) (kept string, cut bool) {
 	return s, false
 }
 
-// TailText is TrimText from the other side: the longest end of s.
-func TailText(s string, limit int) (kept string, cut bool) {
-	total := 0
-	for i := len(s); i > 0; {
-		r, n := utf8.DecodeLastRuneInString(s[:i])
-		if total += escapedLen(r, n); total > limit {
-			return s[i:], true
-		}
-		i -= n
-	}
-	return s, false
-}
-
-// SplitText cuts s between runes into pieces whose encoded size is at most limit;
-// together they are s. A rune that is larger than the limit is a piece of its own.
-func SplitText(s string, limit int) []string {
-	var out []string
-	for s != "" {
-		head, cut := TrimText(s, limit)
-		if !cut {
-			return append(out, s)
-		}
-		if head == "" {
-			_, n := utf8.DecodeRuneInString(s)
-			head = s[:n]
-		}
-		out = append(out, head)
-		s = s[len(head):]
-	}
-	return out
-}
-
 // FitFrame encodes a frame around text, and encodes it once more with less text if
 // it came out larger than limit. encode gets what is kept of the text (its start)
 // and whether it was cut, so that it can say so; more text must not make a smaller

@@ -42,19 +42,6 @@ func TestF30f_TextIsCutBetweenRunesByEncodedSize(t *testing.T) {
 				t.Fatalf("TrimText(%q, %d) = %q is not the longest", s, limit, head)
 			}
 		}
-		tail, cut := TailText(s, limit)
-		if !strings.HasSuffix(s, tail) || cut != (tail != s) || EncodedLen(tail) > limit || !utf8.ValidString(tail) {
-			t.Fatalf("TailText(%q, %d) = %q, %v", s, limit, tail, cut)
-		}
-		pieces := SplitText(s, limit)
-		if strings.Join(pieces, "") != s {
-			t.Fatalf("the pieces of %q are not the text", s)
-		}
-		for _, p := range pieces {
-			if p == "" || EncodedLen(p) > limit || !utf8.ValidString(p) {
-				t.Fatalf("piece %q of %q at %d", p, s, limit)
-			}
-		}
 	}
 }
 
@@ -99,14 +86,6 @@ func TestFitFrame_SaysWhenNothingHelps(t *testing.T) {
 	}
 	if b, err := FitFrame(53, "abc", encode); err != nil || len(b) != 53 {
 		t.Errorf("exact fit: %d, %v", len(b), err)
-	}
-}
-
-func TestSplitText_RuneLargerThanTheLimitStandsAlone(t *testing.T) {
-	t.Parallel()
-	got := SplitText("a\x00👧b", 2)
-	if strings.Join(got, "|") != "a|\x00|👧|b" {
-		t.Errorf("got %q", got)
 	}
 }
 

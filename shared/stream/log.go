@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"sync"
-	"time"
 
 	"laneway/shared/protocol"
 	"laneway/shared/push"
@@ -147,22 +146,4 @@ func eachRow(ctx context.Context, store table.Store, ref run.Ref, from string, f
 		}
 		q.After = page.Next
 	}
-}
-
-// Expire lets all rows of a run's events be cleaned up at that time: what settling
-// does once the run has ended.
-func Expire(ctx context.Context, store table.Store, ref run.Ref, at time.Time) error {
-	return eachRow(ctx, store, ref, ref.EventKey(0).SK, func(it table.Item) error {
-		if it.Attrs.Int(table.TTLAttr) != 0 {
-			return nil
-		}
-		_, err := store.Write(ctx, table.Op{
-			Kind: table.Update, Key: it.Key, If: table.Exists(),
-			Set: []table.SetOp{{Path: table.P(table.TTLAttr), Value: at.Unix()}},
-		})
-		if err != nil {
-			return fmt.Errorf("expire events: %w", err)
-		}
-		return nil
-	})
 }

@@ -8,12 +8,6 @@ import (
 // mask stands in the place of a secret.
 const mask = "***"
 
-// RedactText replaces what looks like a secret in a text that is to be shown:
-// private keys, tokens of known shapes, authorization headers, passwords in URLs,
-// and values assigned to names that say they are secret. It errs on the side of
-// hiding: a shown text is for people to follow the work, not to copy from.
-func RedactText(text string) string { return redact(text) }
-
 // secretWords end the names of secrets, written without separators in lower case.
 var secretWords = []string{
 	"password", "passwd", "passphrase", "secret", "token", "apikey", "accesskey", "secretkey", "privatekey", "signingkey",
@@ -73,6 +67,10 @@ var shapes = []shape{
 	},
 }
 
+// redact replaces what looks like a secret in a text that is to be shown:
+// private keys, tokens of known shapes, authorization headers, passwords in URLs,
+// and values assigned to names that say they are secret. It errs on the side of
+// hiding: a shown text is for people to follow the work, not to copy from.
 func redact(text string) string {
 	lower := strings.ToLower(text)
 	for _, s := range shapes {
