@@ -207,7 +207,7 @@ func (s *Service) call(j *Job) (lane.Call, error) {
 		in.SessionID = s.NewID()
 	}
 	runID := j.Running.RunID
-	return lane.Call{Run: run.Status{
+	return lane.Call{Internal: true, Run: run.Status{
 		Ref: run.RefOf(j.Tenant, runID), RunID: runID, SessionKey: key, AgentID: session.AgentOf(key),
 		// Nobody but this package makes such ids, so the id is the request.
 		Lane: string(queue.Cron), Method: Method, RequestHash: id.Hash(Method, runID), Input: in,

@@ -20,6 +20,9 @@ type Call struct {
 	// microseconds; 0: no frame.
 	ConnectionID string
 	FrameAt      int64
+	// Internal: no person wrote it, but a job or an event. It does not keep the session
+	// fresh.
+	Internal bool
 	// Rules say how the message queues where others are at work or wait; nil: it is a
 	// run of its own right, in lane order. They are asked for only then.
 	Rules func(context.Context) (Rules, error)
@@ -143,6 +146,9 @@ func (s *Service) acceptOps(ref session.Ref, m session.Meta, known bool, c *Call
 			{Path: table.P(session.AttrActivePK), Value: ref.ActivePK()},
 			{Path: table.P(session.AttrActiveSK), Value: ref.PK()},
 		},
+	}
+	if !c.Internal || !m.Exists() || m.Seq == 0 && m.LastInput == 0 {
+		up.Set = append(up.Set, table.SetOp{Path: table.P(session.AttrInput), Value: st.AcceptedAt})
 	}
 	var more []table.Op
 	if m.Exists() {

@@ -91,6 +91,10 @@ func steerOps(ref session.Ref, m session.Meta, c *Call) ([]table.Op, error) {
 	if err != nil {
 		return nil, err
 	}
+	touched := []table.SetOp{{Path: table.P(session.AttrUpdated), Value: st.AcceptedAt}}
+	if !c.Internal {
+		touched = append(touched, table.SetOp{Path: table.P(session.AttrInput), Value: st.AcceptedAt})
+	}
 	return []table.Op{
 		{Kind: table.Put, Key: st.StatusKey(), Item: item, If: table.NotExists()},
 		{
@@ -102,11 +106,9 @@ func steerOps(ref session.Ref, m session.Meta, c *Call) ([]table.Op, error) {
 				table.Lacks(table.P(session.AttrCancel)),
 				table.Any(table.Lacks(table.P(session.AttrCutoff)), table.Less(table.P(session.AttrCutoff), m.ActiveSeq)),
 				c.notOvertaken()),
-			Set: []table.SetOp{
-				{Path: table.P(session.AttrSeq), Value: st.Seq},
-				{Path: table.P(session.AttrMailSeq), Value: st.Seq},
-				{Path: table.P(session.AttrUpdated), Value: st.AcceptedAt},
-			},
+			Set: append(touched,
+				table.SetOp{Path: table.P(session.AttrSeq), Value: st.Seq},
+				table.SetOp{Path: table.P(session.AttrMailSeq), Value: st.Seq}),
 			Add: []table.AddOp{{Path: table.P(session.AttrMailN), N: 1}},
 		},
 		// Behind the session: where somebody else has the place, its sequence says so.

@@ -45,7 +45,8 @@ type attempt struct {
 	meter    *meter.Meter // of this invocation
 	began    time.Time
 	sid      string
-	rotate   bool // the transcript is another one than META names, until the first commit
+	rotate   bool  // the transcript is another one than META names, until the first commit
+	since    int64 // ms: when that one began
 	deadline time.Time
 
 	head    int64

@@ -120,11 +120,10 @@ func (a *attempt) write(ctx context.Context, rows []transcript.Entry, c change) 
 			table.SetOp{Path: table.P(run.AttrStarted), Value: a.st.StartedAt})
 		if a.rotate {
 			tx.Set = append(tx.Set, table.SetOp{Path: table.P(session.AttrSessionID), Value: a.sid})
+			tx.Set = append(tx.Set, table.SetOp{Path: table.P(session.AttrBegan), Value: a.since})
 			tx.Remove = append(tx.Remove, table.P(session.AttrBase))
 			if a.st.Input.ResetReason != "" {
-				tx.Set = append(tx.Set,
-					table.SetOp{Path: table.P(session.AttrBegan), Value: a.r.Clock.Now().UnixMilli()},
-					table.SetOp{Path: table.P(session.AttrPrevID), Value: a.h.Meta().SessionID})
+				tx.Set = append(tx.Set, table.SetOp{Path: table.P(session.AttrPrevID), Value: a.h.Meta().SessionID})
 			}
 			tx.Ops = append(tx.Ops, session.PutID(a.ref, a.sid))
 		}

@@ -96,12 +96,16 @@ func (a *attempt) otherTranscript(ctx context.Context, sid string) error {
 	}
 	a.sid, a.rotate, a.head, a.rows = sid, true, 0, nil
 	if len(page.Items) == 0 {
+		a.since = a.r.Clock.Now().UnixMilli()
 		return nil
 	}
 	if _, err := fmt.Sscanf(page.Items[0].Key.SK, "%d", &a.head); err != nil {
 		return err
 	}
 	a.rows, err = a.r.Log.Range(ctx, a.ref, sid, 1, a.head)
+	if len(a.rows) > 0 {
+		a.since = a.rows[0].At
+	}
 	return err
 }
 

@@ -348,7 +348,7 @@ func (g *Gateway) wake(ctx context.Context, r *Request) error {
 	}
 	runID := "wake:" + g.NewID()
 	acc, err := g.Lanes.Accept(ctx, lane.Call{
-		ConnectionID: r.Conn.ID, FrameAt: r.frame.At,
+		ConnectionID: r.Conn.ID, FrameAt: r.frame.At, Internal: true,
 		Run: run.Status{
 			Ref: run.RefOf(ref.Tenant, runID), RunID: runID, SessionKey: ref.Key, AgentID: agent,
 			Lane: laneOf(""), Method: r.Method, RequestHash: hash, Input: run.Input{Message: p.Text},

@@ -146,6 +146,7 @@ func (g *Gateway) stopAndReset(ctx context.Context, ref session.Ref, reason, why
 			Set: []table.SetOp{
 				{Path: table.P(session.AttrBase), Value: e.Seq},
 				{Path: table.P(session.AttrUpdated), Value: now},
+				{Path: table.P(session.AttrInput), Value: now},
 				{Path: table.P(session.AttrBegan), Value: now},
 				{Path: table.P(session.AttrTokensIn), Value: int64(0)},
 				{Path: table.P(session.AttrTokensOut), Value: int64(0)},
@@ -250,7 +251,7 @@ func (g *Gateway) forget(ctx context.Context, h *claim.Holder) error {
 	if err != nil {
 		return err
 	}
-	fresh := g.NewID()
+	fresh, now := g.NewID(), g.Clock.Now().UnixMilli()
 	ops := []table.Op{entry, session.PutID(m.Ref, fresh)}
 	if m.SessionID != "" {
 		ops = append(ops, session.DropID(m.Ref, m.SessionID))
@@ -259,7 +260,9 @@ func (g *Gateway) forget(ctx context.Context, h *claim.Holder) error {
 		Set: []table.SetOp{
 			{Path: table.P(session.AttrSessionID), Value: fresh},
 			{Path: table.P(session.AttrHead), Value: int64(0)},
-			{Path: table.P(session.AttrUpdated), Value: g.Clock.Now().UnixMilli()},
+			{Path: table.P(session.AttrUpdated), Value: now},
+			{Path: table.P(session.AttrInput), Value: now},
+			{Path: table.P(session.AttrBegan), Value: now},
 		},
 		Remove: []table.Path{
 			table.P(session.AttrBase), table.P(session.AttrRecentPK), table.P(session.AttrRecentSK),

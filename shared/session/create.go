@@ -19,6 +19,7 @@ func Create(ref Ref, sessionID string, now time.Time) []table.Op {
 			{Path: table.P(AttrSessionID), Value: sessionID},
 			{Path: table.P(AttrCreated), Value: now.UnixMilli()},
 			{Path: table.P(AttrUpdated), Value: now.UnixMilli()},
+			{Path: table.P(AttrInput), Value: now.UnixMilli()},
 			{Path: table.P(AttrRecentPK), Value: RecentPK(ref.Tenant)},
 			{Path: table.P(AttrRecentSK), Value: RecentSK(now, ref.Key)},
 		},

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,6 +49,7 @@ const (
 	AttrStops     = "stops" // map: connection, or connection and run -> µs of the last stop frame (K1)
 	AttrSubRev    = "sub"   // grows when someone subscribes while a run is active
 	AttrUpdated   = "upd"   // ms of the last terminal or accept
+	AttrInput     = "inp"   // ms: when a person last wrote, or the session was made or started over
 	AttrCreated   = "crt"
 	AttrLastRun   = "lrun" // short id of the last run that ended
 	AttrLastEnd   = "lend" // how it ended: ok, error, aborted, timeout
@@ -111,6 +113,7 @@ type Meta struct {
 	Stops             map[string]int64
 	SubRev            int64
 	Updated, Created  int64
+	LastInput         int64 // what the session is idle since; of items of older versions Updated
 	LastRun, LastEnd  string
 	Began             int64
 	PrevID            string
@@ -136,6 +139,7 @@ func DecodeMeta(ref Ref, it *table.Item) Meta {
 	m.CutBy = a.Str(AttrCutBy)
 	m.SubRev, m.Updated, m.Created = a.Int(AttrSubRev), a.Int(AttrUpdated), a.Int(AttrCreated)
 	m.LastRun, m.LastEnd, m.TokensIn, m.TokensOut = a.Str(AttrLastRun), a.Str(AttrLastEnd), a.Int(AttrTokensIn), a.Int(AttrTokensOut)
+	m.LastInput = cmp.Or(a.Int(AttrInput), m.Updated)
 	m.Began, m.PrevID = a.Int(AttrBegan), a.Str(AttrPrevID)
 	m.Busy = a.Str(AttrActivePK) != ""
 	m.Unsettled, m.Settles = a.StrSet(AttrUnsettled), a.Int(AttrSettles)
