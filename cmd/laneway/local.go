@@ -12,7 +12,7 @@ import (
 	"laneway/shared/diag"
 	"laneway/shared/local"
 	"laneway/shared/queue"
-	"laneway/shared/rpc"
+	"laneway/shared/queueing"
 	"laneway/shared/session"
 	tablebolt "laneway/shared/table/bolt"
 	"laneway/shared/token"
@@ -36,7 +36,7 @@ func openLocal(ctx context.Context, c localConfig) (localServer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("LANEWAY_SESSION_RESET: %w", err)
 	}
-	rules, err := rpc.ParseQueue(c.Env("LANEWAY_QUEUE"))
+	rules, err := queueing.Parse(c.Env("LANEWAY_QUEUE"))
 	if err != nil {
 		return nil, fmt.Errorf("LANEWAY_QUEUE: %w", err)
 	}

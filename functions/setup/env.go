@@ -31,14 +31,13 @@ import (
 	"laneway/shared/blob/s3"
 	"laneway/shared/clock"
 	"laneway/shared/diag"
-	"laneway/shared/lane"
 	"laneway/shared/model"
 	"laneway/shared/model/choose"
 	"laneway/shared/model/route"
 	"laneway/shared/push/apigw"
 	"laneway/shared/queue"
 	"laneway/shared/queue/sqs"
-	"laneway/shared/rpc"
+	"laneway/shared/queueing"
 	"laneway/shared/session"
 	"laneway/shared/table/dynamo"
 	"laneway/shared/upload/s3sign"
@@ -67,9 +66,9 @@ type Env struct {
 	// Diagnostics say when a session that does not move is noticed.
 	Diagnostics diag.Thresholds // LANEWAY_STUCK_WARN_MS, LANEWAY_STUCK_ABORT_MS; empty: 2 and 6 minutes
 	// Reset says when sessions start over by themselves.
-	Reset session.ResetPolicy // LANEWAY_SESSION_RESET; empty: never
+	Reset session.Resets // LANEWAY_SESSION_RESET; empty: never
 	// Queue is what becomes of messages that come while a run is at work.
-	Queue lane.Rules // LANEWAY_QUEUE, as behind /queue; empty: lane.DefaultRules
+	Queue queueing.Settings // LANEWAY_QUEUE, as behind /queue; empty: queueing.Default
 	// Workspace is where an agent's tools work while the function lives.
 	Workspace string // LANEWAY_WORKSPACE; empty: /tmp/workspace
 	// Schedules are where those of jobs are kept; zero: this function keeps none.
@@ -93,7 +92,7 @@ func Read(get func(string) string) (Env, error) {
 	if e.Reset, err = session.ParseReset(get("LANEWAY_SESSION_RESET")); err != nil {
 		return e, fmt.Errorf("LANEWAY_SESSION_RESET: %w", err)
 	}
-	if e.Queue, err = rpc.ParseQueue(get("LANEWAY_QUEUE")); err != nil {
+	if e.Queue, err = queueing.Parse(get("LANEWAY_QUEUE")); err != nil {
 		return e, fmt.Errorf("LANEWAY_QUEUE: %w", err)
 	}
 	if e.Diagnostics, err = diag.ParseThresholds(get("LANEWAY_STUCK_WARN_MS"), get("LANEWAY_STUCK_ABORT_MS")); err != nil {

@@ -4,6 +4,9 @@ import (
 	"maps"
 	"strings"
 	"testing"
+
+	"laneway/shared/queueing"
+	"laneway/shared/session"
 )
 
 // whole is an environment as the stack gives it.
@@ -22,6 +25,34 @@ func TestRead_TheEnvironmentOfAStack(t *testing.T) {
 	e, err := read(whole())
 	if err != nil || e.TablePrefix != "laneway-" || e.Timer != "https://sqs.example/1/timers" || e.Workspace != "/tmp/workspace" {
 		t.Fatalf("%+v, %v", e, err)
+	}
+}
+
+// TestRead_SettingsByChannel: in the words of queue.md; what is wrong is named with its
+// variable and its section.
+func TestRead_SettingsByChannel(t *testing.T) {
+	t.Parallel()
+	env := whole()
+	env["LANEWAY_QUEUE"] = "steer cap:7; channel/slack: collect debounce:2s"
+	env["LANEWAY_SESSION_RESET"] = "daily; type/group: idle:30; channel/slack: none"
+	e, err := read(env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := e.Queue.For("slack"); got != (queueing.Rules{Mode: queueing.Collect, Debounce: 2000, Cap: 7, Drop: queueing.DropSummarize}) {
+		t.Errorf("the queue of a channel: %+v", got)
+	}
+	for key, want := range map[string]string{"agent:main:main": "daily@4", "agent:main:x:group:g": "idle:30", "agent:main:slack:group:g": "none"} {
+		if got := e.Reset.For(session.PlaceOf(key)).String(); got != want {
+			t.Errorf("%s starts over %s, want %s", key, got, want)
+		}
+	}
+	for name, value := range map[string]string{"LANEWAY_QUEUE": "steer; channel/slack: cap:5", "LANEWAY_SESSION_RESET": "daily; channel/slack: weekly"} {
+		env := whole()
+		env[name] = value
+		if _, err := read(env); err == nil || !strings.Contains(err.Error(), name+": ") || !strings.Contains(err.Error(), "channel/slack: ") {
+			t.Errorf("%s=%q: %v", name, value, err)
+		}
 	}
 }
 

@@ -26,6 +26,7 @@ type Facts struct {
 	Waiting    []run.Status  // by accept sequence, steered ones that are not delivered included
 	Unsettled  []string      // run ids
 	NextWake   time.Time     // of the sweep; zero: it has no reason to send one
+	Settings   protocol.ExplainedSettings
 }
 
 // Explain says what a session does, what waits in it, and what happens next by
@@ -34,7 +35,7 @@ func Explain(f Facts) protocol.SessionExplained {
 	m := &f.Meta
 	e := protocol.SessionExplained{
 		TS: f.Now.UnixMilli(), Key: m.Key, SessionID: m.SessionID, State: f.Input.State,
-		Claim: f.claim(), Active: f.active(), Queue: f.queue(), Unsettled: f.Unsettled, Bounds: f.bounds(),
+		Claim: f.claim(), Active: f.active(), Queue: f.queue(), Unsettled: f.Unsettled, Bounds: f.bounds(), Settings: f.Settings,
 	}
 	if e.Unsettled == nil {
 		e.Unsettled = []string{}

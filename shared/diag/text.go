@@ -45,6 +45,10 @@ func text(e *protocol.SessionExplained) string {
 		}
 		line("waiting %d: run %s in lane %s%s, for %s", w.Position, w.RunID, w.Lane, mode, span(w.WaitingMs))
 	}
+	if s := e.Settings; s.Channel != "" {
+		line("settings: %s chat of %s: queue %s, debounce %dms, cap %d, drop %s; starts over: %s",
+			s.ChatType, s.Channel, s.QueueMode, s.QueueDebounceMs, s.QueueCap, s.QueueDrop, s.Reset)
+	}
 	if len(e.Bounds) > 0 {
 		parts := make([]string, len(e.Bounds))
 		for i, x := range e.Bounds {

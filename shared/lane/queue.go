@@ -6,36 +6,28 @@ import (
 	"errors"
 	"strings"
 
+	"laneway/shared/queueing"
 	"laneway/shared/run"
 	"laneway/shared/session"
 	"laneway/shared/table"
 )
 
-// The queue modes: what becomes of a message that comes while a run is at work.
+// The queue modes and the policies of a full queue, as a message or its session has them.
 const (
-	Steer     = "steer"     // into the running turn, at its next boundary
-	Followup  = "followup"  // a turn of its own, later
-	Collect   = "collect"   // with others that wait, one turn
-	Interrupt = "interrupt" // ends what runs and waits
-)
-
-// The policies for a message that finds the queue full.
-const (
-	DropNew       = "new"       // it is refused
-	DropOld       = "old"       // the oldest go
-	DropSummarize = "summarize" // the oldest become lines of a summary, which is a turn
+	Steer         = queueing.Steer
+	Followup      = queueing.Followup
+	Collect       = queueing.Collect
+	Interrupt     = queueing.Interrupt
+	DropNew       = queueing.DropNew
+	DropOld       = queueing.DropOld
+	DropSummarize = queueing.DropSummarize
 )
 
 // Rules are the settings of a session's queue (spec: runtime 2.2).
-type Rules struct {
-	Mode     string
-	Debounce int64 // ms
-	Cap      int   // messages that wait
-	Drop     string
-}
+type Rules = queueing.Rules
 
 // DefaultRules hold where nobody says otherwise.
-var DefaultRules = Rules{Mode: Steer, Debounce: 500, Cap: 20, Drop: DropSummarize}
+var DefaultRules = queueing.Default
 
 // ErrQueueCap is a message that found the queue full under DropNew, or with nothing
 // in it that may be dropped. Nothing of it is stored.

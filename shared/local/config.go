@@ -21,7 +21,6 @@ import (
 	"laneway/shared/claim"
 	"laneway/shared/clock"
 	"laneway/shared/diag"
-	"laneway/shared/lane"
 	"laneway/shared/loop"
 	"laneway/shared/model"
 	"laneway/shared/model/retry"
@@ -29,6 +28,7 @@ import (
 	"laneway/shared/protocol"
 	"laneway/shared/push"
 	"laneway/shared/queue"
+	"laneway/shared/queueing"
 	"laneway/shared/session"
 	"laneway/shared/table"
 )
@@ -98,10 +98,10 @@ type Config struct {
 	// Diagnostics say when a session that does not move is noticed.
 	Diagnostics diag.Thresholds
 	// Reset says when sessions start over by themselves; zero: never.
-	Reset session.ResetPolicy
+	Reset session.Resets
 	// Queue is what becomes of messages that come while a run is at work, in sessions
-	// that say nothing; zero: lane.DefaultRules.
-	Queue   lane.Rules
+	// that say nothing; zero: queueing.Default.
+	Queue   queueing.Settings
 	CatchUp CatchUp
 	Zone    *time.Location // of the user, and of schedules that name none; nil: the machine's
 	NoSync  bool           // for tests: no durability

@@ -13,6 +13,7 @@ type SessionExplained struct {
 	Queue     []ExplainedWait   `json:"queue"`
 	Unsettled []string          `json:"unsettled"` // runs that ended and whose end is being told
 	Bounds    []ExplainedBound  `json:"bounds"`    // the soonest first
+	Settings  ExplainedSettings `json:"settings"`
 	Report    *SessionReport    `json:"report,omitempty"`
 	Next      ExplainedAction   `json:"next"`
 	Then      []ExplainedAction `json:"then,omitempty"` // what comes where that does not change it
@@ -30,6 +31,17 @@ type ExplainedClaim struct {
 	LeaseAgeMs int64  `json:"leaseAgeMs"`  // since it was renewed
 	LeaseLeft  int64  `json:"leaseLeftMs"` // negative: over
 	TakeoverAt int64  `json:"takeoverAt"`  // from then on somebody else may take it
+}
+
+// ExplainedSettings are those that hold for a message that says nothing itself.
+type ExplainedSettings struct {
+	Channel         string `json:"channel"`
+	ChatType        string `json:"chatType"` // direct, group, thread
+	QueueMode       string `json:"queueMode"`
+	QueueDebounceMs int64  `json:"queueDebounceMs"`
+	QueueCap        int    `json:"queueCap"`
+	QueueDrop       string `json:"queueDrop"`
+	Reset           string `json:"reset"` // none, daily@HOUR, idle:MINUTES, or both behind a comma
 }
 
 // ExplainedRun is the run that has begun.

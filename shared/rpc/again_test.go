@@ -66,7 +66,7 @@ func TestRuntime33_ResetWithATextSentTwiceAtOnceIsDoneOnce(t *testing.T) {
 func TestRuntime33_AStaleSessionStartsOver(t *testing.T) {
 	t.Parallel()
 	backends.Each(t, func(t *testing.T, s table.Store) {
-		w := setup(t, over(s), settings(func(s *wiring.Settings) { s.Reset = session.ResetPolicy{Idle: time.Nanosecond} }))
+		w := setup(t, over(s), settings(func(s *wiring.Settings) { s.Reset.Base = session.ResetPolicy{Idle: time.Nanosecond} }))
 		c := w.user()
 		c.says("s", "k1", "the old story")
 		before := w.idle(key)

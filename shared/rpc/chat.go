@@ -77,7 +77,13 @@ func (g *Gateway) send(ctx context.Context, r *Request, p *protocol.ChatSendPara
 	inline.levels.apply(&st.Input)
 	call := lane.Call{
 		Run: st, ConnectionID: r.Conn.ID, FrameAt: r.frame.At,
-		Rules: func(ctx context.Context) (lane.Rules, error) { return g.rules(ctx, ref, p.QueueMode, inline.queue) },
+		Rules: func(ctx context.Context) (lane.Rules, error) {
+			rules, err := g.rules(ctx, ref, p.QueueMode, inline.queue)
+			if st.Input.ResetReason != "" && rules.Mode == lane.Steer {
+				rules.Mode = lane.Followup // not into a job's run, whose transcript is the old one
+			}
+			return rules, err
+		},
 		Accepted: func(st run.Status) {
 			g.reply(r, protocol.ChatSent{RunID: st.RunID, Status: protocol.StatusStarted, Disposition: st.Disposition.Wire()})
 			g.acknowledge(ctx, r, st)

@@ -10,6 +10,7 @@ import (
 	"laneway/shared/claim"
 	"laneway/shared/lane"
 	"laneway/shared/protocol"
+	"laneway/shared/queueing"
 	"laneway/shared/run"
 	"laneway/shared/session"
 	"laneway/shared/table"
@@ -32,7 +33,7 @@ const stopStop = "stop"
 
 // inlined is what a message says beside its text.
 type inlined struct {
-	queue  directive
+	queue  queueing.Words
 	levels levels
 }
 

@@ -87,7 +87,7 @@ func (g *Gateway) statusCard(ctx context.Context, ref session.Ref) (string, erro
 	if n := e.Fallback; n != nil && n.Selected == name {
 		name += " (answering now: " + n.Active + ")"
 	}
-	rules := g.entryRules(e)
+	rules := g.entryRules(m.Ref, e)
 	lines := []string{
 		"Laneway " + g.Version,
 		"🧠 Model: " + name,

@@ -46,7 +46,17 @@ func (g *Gateway) sessionsExplain(ctx context.Context, r *Request) error {
 	if err != nil {
 		return err
 	}
+	f.Settings = g.settings(ref, v.prefs())
 	return r.Reply(diag.Explain(f))
+}
+
+// settings are what holds in a session's place and by its preferences.
+func (g *Gateway) settings(ref session.Ref, e session.Entry) protocol.ExplainedSettings {
+	p, rules := session.PlaceOf(ref.Key), g.entryRules(ref, e)
+	return protocol.ExplainedSettings{
+		Channel: p.Channel, ChatType: p.Type, QueueMode: rules.Mode, QueueDebounceMs: rules.Debounce, QueueCap: rules.Cap,
+		QueueDrop: rules.Drop, Reset: g.Reset.For(p).String(),
+	}
 }
 
 // facts reads what a session is explained from.

@@ -28,6 +28,7 @@ import (
 	"laneway/shared/notify"
 	"laneway/shared/protocol"
 	"laneway/shared/queue"
+	"laneway/shared/queueing"
 	"laneway/shared/run"
 	"laneway/shared/session"
 	"laneway/shared/table"
@@ -72,17 +73,17 @@ type Config struct {
 	Children    Children              // nil: runs start no others
 	Dead        queue.DeadLetterStore // nil: dead letters are not reached from here
 
-	Clock        clock.Clock         // nil: the machine's
-	NewID        id.Source           // nil: UUIDs
-	Logger       *slog.Logger        // nil: the default logger
-	Version      string              // of the server, in hello-ok
-	MaxPayload   int64               // bytes of a frame that clients may send; 0: protocol.MaxMessageIn
-	MaxReply     int                 // bytes of a frame that is sent; 0: protocol.MaxFrameOut
-	TickInterval time.Duration       // told in hello-ok; 0: the protocol's default
-	BusyWait     time.Duration       // how long a command waits for a session's claim; 0: the claim's
-	Reset        session.ResetPolicy // when sessions start over by themselves
-	Queue        lane.Rules          // of sessions that say nothing; zero: lane.DefaultRules
-	RunTimeout   time.Duration       // of runs that name none, as the runner has it; 0: 48 h
+	Clock        clock.Clock       // nil: the machine's
+	NewID        id.Source         // nil: UUIDs
+	Logger       *slog.Logger      // nil: the default logger
+	Version      string            // of the server, in hello-ok
+	MaxPayload   int64             // bytes of a frame that clients may send; 0: protocol.MaxMessageIn
+	MaxReply     int               // bytes of a frame that is sent; 0: protocol.MaxFrameOut
+	TickInterval time.Duration     // told in hello-ok; 0: the protocol's default
+	BusyWait     time.Duration     // how long a command waits for a session's claim; 0: the claim's
+	Reset        session.Resets    // when sessions start over by themselves
+	Queue        queueing.Settings // of sessions that say nothing
+	RunTimeout   time.Duration     // of runs that name none, as the runner has it; 0: 48 h
 	Diagnostics  diag.Thresholds
 }
 
@@ -114,9 +115,6 @@ func New(c Config) (*Gateway, error) {
 	}
 	if c.MaxPayload == 0 {
 		c.MaxPayload = protocol.MaxMessageIn
-	}
-	if c.Queue == (lane.Rules{}) {
-		c.Queue = lane.DefaultRules
 	}
 	if c.MaxReply == 0 {
 		c.MaxReply = protocol.MaxFrameOut

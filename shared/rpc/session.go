@@ -85,7 +85,7 @@ func (g *Gateway) knownSession(ctx context.Context, ref session.Ref) (view, erro
 // sessionRow is the session as clients see it. Waiting runs are not active ones.
 func (g *Gateway) sessionRow(ctx context.Context, v *view, agents []Agent) (protocol.SessionRow, error) {
 	m, e := &v.m, v.prefs()
-	agent, rules := session.AgentOf(m.Key), g.entryRules(e)
+	agent, rules := session.AgentOf(m.Key), g.entryRules(m.Ref, e)
 	limit := int64(rules.Cap)
 	_, rest, _ := strings.Cut(strings.TrimPrefix(m.Key, "agent:"), ":")
 	r := protocol.SessionRow{
@@ -100,7 +100,7 @@ func (g *Gateway) sessionRow(ctx context.Context, v *view, agents []Agent) (prot
 		r.DisplayName = rest
 	}
 	if m.Updated != 0 {
-		r.UpdatedAt, r.LastInteractionAt = &m.Updated, m.Updated
+		r.UpdatedAt, r.LastInteractionAt = &m.Updated, m.LastInput
 	}
 	switch e.FastMode {
 	case "on":
@@ -191,6 +191,7 @@ func (g *Gateway) ensure(ctx context.Context, ref session.Ref) error {
 			Kind: table.Update, Key: ref.MetaKey(), If: table.Exists(),
 			Set: []table.SetOp{
 				{Path: table.P(session.AttrUpdated), Value: now.UnixMilli()},
+				{Path: table.P(session.AttrInput), Value: now.UnixMilli()},
 				{Path: table.P(session.AttrRecentPK), Value: session.RecentPK(ref.Tenant)},
 				{Path: table.P(session.AttrRecentSK), Value: session.RecentSK(now, ref.Key)},
 			},

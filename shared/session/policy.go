@@ -2,7 +2,6 @@ package session
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -21,35 +20,42 @@ type ResetPolicy struct {
 	Idle  time.Duration // without a message; 0: this is no reason
 }
 
-// defaultHour is when the day of a session begins.
-const defaultHour = 4
+// Resets are the policies of a gateway. The zero value is never, everywhere.
+type Resets struct {
+	Base     ResetPolicy
+	Types    map[string]ResetPolicy // by Place.Type, in the place of Base
+	Channels map[string]ResetPolicy // by Place.Channel, in the place of both
+}
 
-// ParseReset reads a policy: "daily", "daily@HOUR", "idle:MINUTES", or both behind a
-// comma; empty, or "none": never.
-func ParseReset(s string) (ResetPolicy, error) {
-	var p ResetPolicy
-	if s = strings.TrimSpace(s); s == "" || s == "none" {
-		return p, nil
+// For is the policy of a conversation.
+func (r Resets) For(p Place) ResetPolicy {
+	if policy, ok := r.Channels[p.Channel]; ok {
+		return policy
 	}
-	for part := range strings.SplitSeq(s, ",") {
-		name, value, _ := strings.Cut(strings.ReplaceAll(strings.TrimSpace(part), "@", ":"), ":")
-		n, err := strconv.Atoi(value)
-		switch {
-		case name == ResetDaily && value == "":
-			p.Daily, p.Hour = true, defaultHour
-		case name == ResetDaily && err == nil:
-			p.Daily, p.Hour = true, min(max(n, 0), 23)
-		case name == ResetIdle && err == nil && n > 0:
-			p.Idle = time.Duration(n) * time.Minute
-		default:
-			return ResetPolicy{}, fmt.Errorf("reset policy %q: want daily, daily@HOUR, idle:MINUTES, or both behind a comma", part)
-		}
+	if policy, ok := r.Types[p.Type]; ok {
+		return policy
 	}
-	return p, nil
+	return r.Base
+}
+
+// String is the policy as ParseReset reads it.
+func (p ResetPolicy) String() string {
+	var parts []string
+	if p.Daily {
+		parts = append(parts, fmt.Sprintf("%s@%d", ResetDaily, p.Hour))
+	}
+	if p.Idle > 0 {
+		parts = append(parts, fmt.Sprintf("%s:%d", ResetIdle, p.Idle/time.Minute))
+	}
+	if len(parts) == 0 {
+		return "none"
+	}
+	return strings.Join(parts, ",")
 }
 
 // Stale says whether a session is to start over, and which reason came first: of one
 // that began at a time, or was started over then, and had its last message at another.
+// One that was never touched, the zero time, is stale under every policy but never.
 func (p ResetPolicy) Stale(began, last, now time.Time) (reason string, stale bool) {
 	boundary := time.Date(now.Year(), now.Month(), now.Day(), p.Hour, 0, 0, 0, now.Location())
 	if boundary.After(now) {
@@ -62,6 +68,8 @@ func (p ResetPolicy) Stale(began, last, now time.Time) (reason string, stale boo
 		return ResetDaily, true
 	case idle:
 		return ResetIdle, true
+	case p.Daily && last.IsZero():
+		return ResetDaily, true
 	}
 	return "", false
 }

@@ -24,6 +24,7 @@ import (
 	"laneway/shared/notify"
 	"laneway/shared/push"
 	"laneway/shared/queue"
+	"laneway/shared/queueing"
 	"laneway/shared/rpc"
 	"laneway/shared/run"
 	"laneway/shared/session"
@@ -62,9 +63,9 @@ type Settings struct {
 	CacheBytes   int           // of transcripts that a warm process keeps; 0: 16 MB; -1: none
 	Version      string
 	Diagnostics  diag.Thresholds
-	Reset        session.ResetPolicy // when sessions start over by themselves; zero: never
-	QueueRules   lane.Rules          // of sessions that say nothing; zero: lane.DefaultRules
-	Children     rpc.Children        // nil: runs start no others
+	Reset        session.Resets    // when sessions start over by themselves; zero: never
+	QueueRules   queueing.Settings // of sessions that say nothing; zero: queueing.Default
+	Children     rpc.Children      // nil: runs start no others
 	Cron         CronSettings
 }
 
