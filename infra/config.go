@@ -10,7 +10,11 @@ import (
 	"strconv"
 	"strings"
 
+	"laneway/shared/model/choose"
+	"laneway/shared/model/route"
 	"laneway/shared/queue"
+	"laneway/shared/queueing"
+	"laneway/shared/session"
 )
 
 // Function names: the folders under functions/, the zips under dist/ and, behind
@@ -93,13 +97,11 @@ var logDays = []int{1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 73
 // Patterns. The name is short because it stands in a bucket's name beside account
 // and region, which S3 caps at 63 characters.
 var (
-	namePattern      = regexp.MustCompile(`^[a-z][a-z0-9-]{0,18}[a-z0-9]$`)
-	regionPattern    = regexp.MustCompile(`^[a-z]{2}(-[a-z]+)+-[0-9]$`)
-	stagePattern     = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
-	fallbacksPattern = regexp.MustCompile(`^[a-z0-9-]+/[A-Za-z0-9._:/-]+(, ?[a-z0-9-]+/[A-Za-z0-9._:/-]+)*$`)
-	resetPattern     = regexp.MustCompile(`^(daily(@\d{1,2})?|idle:\d{1,6})(,(daily(@\d{1,2})?|idle:\d{1,6}))?$`)
-	queuePattern     = regexp.MustCompile(`^(((steer|followup|collect|interrupt)|debounce[:=][0-9.]+(ms|s|m|h)?|cap[:=][0-9]{1,2}|drop[:=](old|new|summarize))( |$))+$`)
-	modelPattern     = regexp.MustCompile(`^(demo|anthropic|openai|(anthropic|openai|bedrock)/[A-Za-z0-9._:/-]{1,200})$`)
+	namePattern     = regexp.MustCompile(`^[a-z][a-z0-9-]{0,18}[a-z0-9]$`)
+	regionPattern   = regexp.MustCompile(`^[a-z]{2}(-[a-z]+)+-[0-9]$`)
+	stagePattern    = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+	modelPattern    = regexp.MustCompile(`^([a-z0-9-]+/)?[A-Za-z0-9._:/-]{1,200}$`) // a part of an ARN
+	fallbackPattern = regexp.MustCompile(`^[a-z0-9-]+/[A-Za-z0-9._:/-]{1,200}$`)
 )
 
 // defaults is the configuration of an empty context.
@@ -170,10 +172,10 @@ func (c *Config) keys() map[string]func(string) error {
 		"removal":       choice(func(v string) { c.Retain = v == "retain" }, "retain", "destroy"),
 		"emulator":      choice(func(v string) { c.Emulator = v == "true" }, "true", "false"),
 		"two.way":       choice(func(v string) { c.TwoWay = v == "true" }, "true", "false"),
-		"model":         optional(pattern(&c.Model, modelPattern, "demo, or <anthropic|openai|bedrock>/<model id>, or empty")),
-		"fallbacks":     optional(pattern(&c.Fallbacks, fallbacksPattern, "<provider>/<model id>, by commas, or empty")),
-		"session.reset": optional(pattern(&c.SessionReset, resetPattern, "daily, daily@HOUR, idle:MINUTES, two of them behind a comma, or empty")),
-		"queue":         optional(pattern(&c.Queue, queuePattern, "as behind /queue: steer, followup, collect or interrupt, debounce:<duration>, cap:<n>, drop:<policy>, or empty")),
+		"model":         optional(read(&c.Model, model)),
+		"fallbacks":     optional(read(&c.Fallbacks, fallbacks)),
+		"session.reset": read(&c.SessionReset, session.ParseReset),
+		"queue":         read(&c.Queue, queueing.Parse),
 		"stuck.warn":    number(&c.StuckWarn, 0, 86400),
 		"stuck.abort":   number(&c.StuckAbort, 0, 86400),
 		"assets":        pattern(&c.Assets, regexp.MustCompile(`.`), "a folder"),
@@ -260,6 +262,38 @@ func pattern(to *string, want *regexp.Regexp, words string) func(string) error {
 		*to = v
 		return nil
 	}
+}
+
+// read keeps a value that the functions' own parser takes: what it refuses would stop
+// them at their start.
+func read[T any](to *string, parse func(string) (T, error)) func(string) error {
+	return func(v string) error {
+		_, err := parse(v)
+		if err == nil {
+			*to = v
+		}
+		return err
+	}
+}
+
+// model reads LANEWAY_MODEL as far as it can be told without the stored configuration.
+func model(v string) (choose.Ref, error) {
+	if !modelPattern.MatchString(v) {
+		return choose.Ref{}, fmt.Errorf("%q is not demo, or <anthropic|openai|bedrock>/<model id>, or empty", v)
+	}
+	return choose.Named(v)
+}
+
+// fallbacks reads LANEWAY_FALLBACKS likewise: which providers there are is known to the
+// stored configuration.
+func fallbacks(v string) ([]string, error) {
+	list := route.SplitList(v)
+	for _, ref := range list {
+		if !fallbackPattern.MatchString(ref) {
+			return nil, fmt.Errorf("%q is not <provider>/<model id>; want some, by commas, or none, or empty", ref)
+		}
+	}
+	return list, nil
 }
 
 func address(to *string) func(string) error {

@@ -120,6 +120,51 @@ func TestWrongValuesAreNamed(t *testing.T) {
 	}
 }
 
+// What a function would refuse at its start is refused here, with the key and what is
+// wrong with it; what it takes is taken, in every spelling.
+func TestSettingsOfTheFunctionsAreReadByTheirOwnParsers(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct{ key, value, refused string }{
+		{"laneway.queue", "cap:99", `Invalid cap "99". Use a whole number from 1 to 64`},
+		{"laneway.queue", "cap:0", `Invalid cap "0"`},
+		{"laneway.queue", "debounce:1.2.3s", `Invalid debounce "1.2.3s"`},
+		{"laneway.queue", "debounce:25h", `Invalid debounce "25h"`},
+		{"laneway.queue", "steer collect", `"collect" is none; modes: steer, followup`},
+		{"laneway.queue", "steer; channel/slack: cap:5", "channel/slack: cap and drop are the same in all channels"},
+		{"laneway.queue", "steer; type/group: collect", `"type/group" is none; want channel/<name>`},
+		{"laneway.queue", "Follow-Ups DEBOUNCE=1d drop:oldest cap:64", ""},
+		{"laneway.queue", "steer debounce:500ms; channel/slack: collect debounce:2s; channel/telegram: debounce:300ms", ""},
+		{"laneway.queue", "", ""},
+		{"laneway.session.reset", "idle:0", `"idle:0" is none; want daily`},
+		{"laneway.session.reset", "daily,weekly", `"weekly" is none`},
+		{"laneway.session.reset", "daily; type/dm: idle:5", `"type/dm" is none; want type/direct`},
+		{"laneway.session.reset", "daily; channel/slack:", "channel/slack says nothing"},
+		{"laneway.session.reset", "none", ""},
+		{"laneway.session.reset", "daily@4, idle:60", ""},
+		{"laneway.session.reset", "daily@4,idle:60; type/group: idleMinutes:30; channel/discord: none", ""},
+		{"laneway.session.reset", "", ""},
+		{"laneway.model", "bedrock", "bedrock/<model id>"},
+		{"laneway.model", "bedrock/", "bedrock/<model id>"},
+		{"laneway.model", "demo/other", "takes no model id"},
+		{"laneway.model", "antropic/claude", "unknown provider antropic"},
+		{"laneway.model", "bedrock/a*", `"bedrock/a*" is not`},
+		{"laneway.model", "anthropic/", ""}, // its default model
+		{"laneway.model", "demo/demo", ""},
+		{"laneway.fallbacks", "openai/a, gpt", `"gpt" is not <provider>/<model id>`},
+		{"laneway.fallbacks", "bedrock/a*", `"bedrock/a*" is not`},
+		{"laneway.fallbacks", "none", ""},
+		{"laneway.fallbacks", "openai/a ,  bedrock/b,", ""},
+	} {
+		_, err := ParseConfig(map[string]any{row.key: row.value})
+		switch {
+		case row.refused == "" && err != nil:
+			t.Errorf("%s = %q: %v", row.key, row.value, err)
+		case row.refused != "" && (!errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), row.key+": ") || !strings.Contains(err.Error(), row.refused)):
+			t.Errorf("%s = %q: got %v, want %s", row.key, row.value, err, row.refused)
+		}
+	}
+}
+
 func TestAllMistakesAreReportedAtOnce(t *testing.T) {
 	t.Parallel()
 	_, err := ParseConfig(map[string]any{"laneway.timers": 0, "laneway.removal": "no", "laneway.oops": 1})

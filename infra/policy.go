@@ -9,6 +9,8 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
 	"github.com/aws/constructs-go/constructs/v10"
 	"github.com/aws/jsii-runtime-go"
+
+	"laneway/shared/model/route"
 )
 
 // wildcardReason stands for the resources that have no name when a stack is
@@ -66,8 +68,8 @@ func (p *Parts) entitle(role awsiam.Role, g grant) {
 			},
 		}))
 	}
-	for _, chosen := range append(strings.Split(p.Config.Fallbacks, ","), p.Config.Model) {
-		if model, ok := strings.CutPrefix(strings.TrimSpace(chosen), "bedrock/"); ok && g.models {
+	for _, chosen := range append(route.SplitList(p.Config.Fallbacks), p.Config.Model) {
+		if model, ok := strings.CutPrefix(chosen, "bedrock/"); ok && g.models {
 			allow(role, modelActions, bedrockResources(p.Front.scope, model)...)
 		}
 	}
