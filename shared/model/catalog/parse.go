@@ -53,6 +53,7 @@ func Parse(raw []byte) (*Catalog, error) {
 			},
 		})
 		r.profiles(c)
+		r.aliasesOf(c)
 	}
 	if err := r.err(); err != nil {
 		return nil, err

@@ -113,6 +113,11 @@ func TestParse_AProblemNamesItsPath(t *testing.T) {
 		{models(`{"id": "c", "alias": "x/b"}`), "providers.x.models[2].alias: must be one word without '/'"},
 		{models(`{"id": "c", "alias": "Default"}`), "providers.x.models[2].alias: must not be one of default"},
 		{models(`{"id": "c", "alias": "q"}, {"id": "d", "alias": "Q"}`), "providers.x.models[3].alias: is the same as providers.x.models[2].alias"},
+		{models(`{"id": "c", "alias": "D"}, {"id": "d"}`), "providers.x.models[2].alias: is the id of another model, x/d"},
+		{
+			`{"providers": {"anthropic": {"models": [{"id": "one", "alias": "one"}]}, "openai": {"models": [{"id": "two", "alias": "one"}]}}}`,
+			"providers.openai.models[0].alias: is the id of another model, anthropic/one",
+		},
 		{provider(`"timeoutSeconds": 5, "timeoutSeconds": 6`), "providers.x.timeoutSeconds: is there twice"},
 		{`{"providers": {}, "agents": {}, "providers": {}}`, "providers: is there twice"},
 		{models(`{"id": "c", "reasoning": "yes"}`), "providers.x.models[2].reasoning: must be true or false"},

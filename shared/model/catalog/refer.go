@@ -35,6 +35,28 @@ func (r *reader) profiles(c *Catalog) {
 	}
 }
 
+// aliasesOf checks that no alias is the id of another model: /model would find one of
+// the two, and nobody could tell which.
+func (r *reader) aliasesOf(c *Catalog) {
+	ids := map[string][]string{} // models by id; aliases are found in any case
+	for _, p := range c.Providers {
+		for _, m := range p.Models {
+			low := strings.ToLower(m.ID)
+			ids[low] = append(ids[low], Ref(p.ID, m.ID))
+		}
+	}
+	for _, p := range c.Providers {
+		for i, m := range p.Models {
+			for _, other := range ids[strings.ToLower(m.Alias)] {
+				if m.Alias != "" && other != Ref(p.ID, m.ID) {
+					r.addf(join(at("providers."+p.ID+".models", i), "alias"), "is the id of another model, %s", other)
+					break
+				}
+			}
+		}
+	}
+}
+
 // builtIn are providers that the environment can configure.
 func builtIn(id string) bool { return id == "openai" || id == "anthropic" }
 
