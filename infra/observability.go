@@ -32,12 +32,13 @@ const (
 	MetricNamespace = "Laneway"
 	MetricDimension = "Stack"
 	MetricEnded     = "RunsEnded"
-	MetricFailed    = "RunsFailed"    // of them, with an error or out of time
-	MetricQueueWait = "QueueWait"     // ms from accept to start
-	MetricRunTime   = "RunTime"       // ms from start to end
-	MetricSteps     = "Steps"         // model calls
-	MetricPosts     = "Posts"         // messages to connections that runs needed
-	MetricStuck     = "StuckSessions" // found by a sweep with work and nobody at it
+	MetricFailed    = "RunsFailed"     // of them, with an error or out of time
+	MetricQueueWait = "QueueWait"      // ms from accept to start
+	MetricRunTime   = "RunTime"        // ms from start to end
+	MetricSteps     = "Steps"          // model calls
+	MetricPosts     = "Posts"          // messages to connections that runs needed
+	MetricStuck     = "StuckSessions"  // found by a sweep with work and nobody at it
+	MetricFallback  = "SteerFallbacks" // messages for a run that had just ended
 )
 
 // NewObservability builds it over the parts of a stack.
@@ -197,7 +198,7 @@ func (o Observability) newDashboard(parts *Parts, f map[string]Function) {
 	}
 	rows := [][]awscloudwatch.IWidget{
 		{
-			graph("Runs", own("Sum", MetricEnded, MetricFailed, MetricSteps)),
+			graph("Runs", own("Sum", MetricEnded, MetricFailed, MetricSteps, MetricFallback)),
 			graph("Waiting and running, ms", append(own("p50", MetricQueueWait, MetricRunTime), own("p95", MetricQueueWait, MetricRunTime)...)),
 		},
 		{

@@ -9,7 +9,6 @@ import (
 
 	"laneway/functions/adapter"
 	"laneway/functions/setup"
-	"laneway/shared/diag"
 	"laneway/shared/loop"
 	"laneway/shared/model/adapters"
 	"laneway/shared/model/retry"
@@ -38,6 +37,6 @@ func runner(f *setup.Function) (*loop.Runner, error) {
 	return f.Core.Runner(wiring.RunnerConfig{
 		Models: agents, Agents: agents, Chains: agents, Preferred: agents.Preferred, Retry: agents.Routes.Retry(retry.Config{}), StepNeed: stepNeed(f.Env.Timeout), Reserve: reserve(f.Env.Timeout),
 		MemoryMB: memoryMB(os.Getenv("AWS_LAMBDA_FUNCTION_MEMORY_SIZE")),
-		Measure:  (&diag.EMF{W: os.Stdout, Stack: f.Env.Stack, Clock: f.Core.Clock}).Run,
+		Measure:  f.Metrics.Run,
 	})
 }

@@ -168,6 +168,7 @@ type Function struct {
 	Env     Env
 	AWS     aws.Config
 	Log     *slog.Logger
+	Metrics *diag.EMF
 	Core    *wiring.Core
 	Secrets Secrets
 
@@ -188,7 +189,7 @@ func Start() (*Function, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &Function{Env: env, Log: logger(env)}
+	f := &Function{Env: env, Log: logger(env), Metrics: &diag.EMF{W: os.Stdout, Stack: env.Stack}}
 	slog.SetDefault(f.Log)
 	if f.AWS, err = config.LoadDefaultConfig(ctx); err != nil {
 		return nil, fmt.Errorf("AWS configuration: %w", err)
@@ -268,7 +269,7 @@ func (f *Function) core() (*wiring.Core, error) {
 			Uploads: s3sign.New(bucket, f.Env.BlobBucket, clock.System{}),
 		},
 		wiring.Settings{
-			Log: f.Log, Version: Version, Pacing: 250 * time.Millisecond, MaxPayload: 32 << 10,
+			Log: f.Log, Metrics: f.Metrics, Version: Version, Pacing: 250 * time.Millisecond, MaxPayload: 32 << 10,
 			Unreachable: 8 * time.Second,
 			// A function that answers a frame has 29 s.
 			BusyWait: 15 * time.Second, Diagnostics: f.Env.Diagnostics, Reset: f.Env.Reset, QueueRules: f.Env.Queue,

@@ -4,16 +4,13 @@
 package main
 
 import (
-	"os"
-
 	"laneway/functions/adapter"
 	"laneway/functions/setup"
-	"laneway/shared/diag"
 )
 
 func main() {
 	setup.Main(func(f *setup.Function) (any, error) {
-		d, err := f.Core.Watch(nil, &diag.EMF{W: os.Stdout, Stack: f.Env.Stack, Clock: f.Core.Clock})
+		d, err := f.Core.Watch(nil, f.Metrics)
 		if err != nil {
 			return nil, err
 		}

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"laneway/shared/clock"
+	"laneway/shared/lane"
 	"laneway/shared/meter"
 	"laneway/shared/run"
 )
@@ -25,6 +26,9 @@ const (
 	MetricRunTime   = "RunTime"    // ms from start to end
 	MetricSteps     = "Steps"      // model calls
 	MetricPosts     = "Posts"      // messages to connections that the run needed up to its end
+
+	// MetricFallback counts messages that came for a run when it had just ended.
+	MetricFallback = lane.MetricFallback
 )
 
 // Units of metrics.

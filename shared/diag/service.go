@@ -34,9 +34,7 @@ type Operators interface {
 }
 
 // Metrics counts what alarms look at. *EMF is one.
-type Metrics interface {
-	Count(name string, n float64)
-}
+type Metrics = lane.Metrics
 
 // Config of a Service. Fields without a note are required.
 type Config struct {

@@ -61,6 +61,7 @@ func (s *Service) Accept(ctx context.Context, c Call) (Accepted, error) {
 		st.Lane = string(queue.Main)
 	}
 	m, known := s.seen.get(ref)
+	aimed := "" // the run that would not take it
 	for range 2 * session.MaxPending {
 		if known && c.overtaken(m) {
 			return s.acceptStopped(ctx, c)
@@ -80,13 +81,16 @@ func (s *Service) Accept(ctx context.Context, c Call) (Accepted, error) {
 				return acc, err
 			}
 			// The run that it was meant for has ended, or is to: decide again.
-			st.State, st.Into = run.Pending, ""
+			st.State, st.Into, aimed = run.Pending, "", m.Active
 			if m, err = session.LoadMeta(ctx, s.Store, ref); err != nil {
 				return Accepted{}, err
 			}
 			continue
 		}
 		ops, err := s.acceptOps(ref, m, known, &c, q)
+		if err == nil && known && fallsBack(ctx, &c, m, q, aimed) {
+			ops[1].AddTo = append(ops[1].AddTo, Fell(st.Ref.Run)...)
+		}
 		if err != nil {
 			return Accepted{}, err
 		}
@@ -157,6 +161,9 @@ func (s *Service) acceptOps(ref session.Ref, m session.Meta, known bool, c *Call
 		if !known {
 			// A guess knows nothing of other runs, and says "started".
 			up.If = table.All(up.If, table.Lacks(table.P(session.AttrActive)), table.Equal(table.P(session.AttrPendingN), int64(0)))
+			if c.Rules != nil { // nor whether the message was meant for one that has just ended
+				up.If = table.All(up.If, table.Lacks(table.P(session.AttrUnsettled)))
+			}
 		}
 		if m.Seq == 0 { // made by a command or a stop, no run yet
 			up.If = table.All(table.Exists(), table.Lacks(table.P(session.AttrSeq)))

@@ -83,7 +83,7 @@ func (s *Service) queueing(ctx context.Context, c *Call, m session.Meta, known b
 		case len(m.Pending) > 0:
 			q.notSteered = "backlog" // nothing overtakes what waits
 		case m.Active == "" || m.Marked():
-			q.notSteered = "run-ending"
+			q.notSteered = RunEnding
 		case m.MailN >= MaxMail:
 			q.notSteered = "mailbox-full"
 		default:

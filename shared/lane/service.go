@@ -42,13 +42,15 @@ type Service struct {
 	NewID  id.Source   // nil: UUIDs
 	Times  claim.Times
 	Log    *slog.Logger // nil: the default logger
+	// Metrics counts steers that fell back; nil: the log alone has them.
+	Metrics Metrics
 
 	seen *seqCache
 }
 
 // New fills the defaults of a Service.
 func New(s Service) *Service {
-	n := &Service{Store: s.Store, Queue: s.Queue, Timers: s.Timers, Clock: s.Clock, NewID: s.NewID, Times: s.Times.WithDefaults(), Log: s.Log, seen: &seqCache{}}
+	n := &Service{Store: s.Store, Queue: s.Queue, Timers: s.Timers, Clock: s.Clock, NewID: s.NewID, Times: s.Times.WithDefaults(), Log: s.Log, Metrics: s.Metrics, seen: &seqCache{}}
 	if n.Clock == nil {
 		n.Clock = clock.System{}
 	}

@@ -89,6 +89,8 @@ func (s *Service) Settled(ctx context.Context, ref session.Ref, done []string, s
 // them is on its way already: one more at once would find them as they are, send
 // the next, and so on for as long as they stay.
 func (s *Service) settled(ctx context.Context, ref session.Ref, done []string, later bool, sender string) error {
+	var fell session.Meta // as the update before knew it
+	by := ""
 	for try := 0; ; try++ {
 		m, err := session.LoadMeta(ctx, s.Store, ref)
 		if err != nil {
@@ -100,11 +102,18 @@ func (s *Service) settled(ctx context.Context, ref session.Ref, done []string, l
 				return err
 			}
 		}
+		if by != "" && m.FellBy == by {
+			s.countFell(fell)
+		}
 		up, some := s.takeOff(m, done, now)
 		if !some {
 			return nil
 		}
+		fell, by = m, s.takeFell(&up, m)
 		err = s.write(ctx, up)
+		if err == nil {
+			s.countFell(m)
+		}
 		if errors.Is(err, table.ErrCondition) && try < 8 {
 			continue
 		}
@@ -153,7 +162,7 @@ func (s *Service) takeOff(m session.Meta, done []string, now time.Time) (up tabl
 		old, same := oldStops(m, now)
 		up.Remove, up.If = append(up.Remove, old...), table.All(up.If, same)
 	}
-	return up, idle || len(own) > 0
+	return up, idle || len(own)+len(m.Fell) > 0
 }
 
 // endCut ends the pending runs that a session-wide stop covers (C7): they go to

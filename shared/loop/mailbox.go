@@ -109,18 +109,23 @@ func (a *attempt) moveBack(ctx context.Context, c *change) error {
 		return err
 	}
 	a.back, a.returned = int64(len(mail)), nil
+	var fell []string
+	cutoff := a.h.Meta().Cutoff
 	for i, msg := range mail {
 		st, err := run.Load(ctx, a.r.Store, run.Ref{Tenant: a.ref.Tenant, Run: msg.Run})
 		if err != nil {
 			return err
 		}
 		// Nothing waits while a mailbox holds a message but what came after it was full.
-		st.Disposition = run.Disposition{Kind: lane.IsQueued, Position: i + 1, Reason: "run-ended"}
+		st.Disposition = run.Disposition{Kind: lane.IsQueued, Position: i + 1, Reason: lane.RunEnded}
 		disp, err := lane.SetDisposition(st.Disposition)
 		if err != nil {
 			return err
 		}
 		a.returned = append(a.returned, st)
+		if msg.Seq > cutoff { // else a stop of the session ends it with this run
+			fell = append(fell, msg.Run)
+		}
 		c.tx.Set = append(c.tx.Set, table.SetOp{
 			Path: table.P(session.AttrPending, session.PendingMember(msg.Seq)), Value: session.PendingValue(st.Lane, msg.Run),
 		})
@@ -132,6 +137,7 @@ func (a *attempt) moveBack(ctx context.Context, c *change) error {
 				Remove: []table.Path{table.P(run.AttrInto)},
 			})
 	}
+	c.tx.AddTo = append(c.tx.AddTo, lane.Fell(fell...)...)
 	if a.back > 0 {
 		c.tx.Add = append(c.tx.Add,
 			table.AddOp{Path: table.P(session.AttrPendingN), N: a.back},

@@ -36,9 +36,11 @@ const (
 	AttrSeq       = "seq"   // accept sequence, only grows
 	AttrPending   = "pend"  // map: accept sequence -> lane|short run id
 	AttrPendingN  = "pendN"
-	AttrDebounce  = "deb"  // ms: messages that were queued wait until then, each arrival moves it
-	AttrUnsettled = "uns"  // string set: runs that ended and have not been settled
-	AttrSettles   = "setN" // how often runs were taken out of it: orders settlers
+	AttrDebounce  = "deb"    // ms: messages that were queued wait until then, each arrival moves it
+	AttrUnsettled = "uns"    // string set: runs that ended and have not been settled
+	AttrFell      = "fell"   // string set: runs that were steers of one that ended, and are not counted yet
+	AttrFellBy    = "fellBy" // of the settler that counted last
+	AttrSettles   = "setN"   // how often runs were taken out of it: orders settlers
 	AttrMailSeq   = "mailSeq"
 	AttrMailN     = "mailN"  // undelivered mailbox messages
 	AttrCancel    = "can"    // cancel mark: short id of the active run
@@ -106,6 +108,8 @@ type Meta struct {
 	Pending           []Pending // by Seq
 	Unsettled         []string
 	Settles           int64
+	Fell              []string
+	FellBy            string
 	MailSeq, MailN    int64
 	Cancel, CancelWhy string
 	Cutoff            int64
@@ -143,6 +147,7 @@ func DecodeMeta(ref Ref, it *table.Item) Meta {
 	m.Began, m.PrevID = a.Int(AttrBegan), a.Str(AttrPrevID)
 	m.Busy = a.Str(AttrActivePK) != ""
 	m.Unsettled, m.Settles = a.StrSet(AttrUnsettled), a.Int(AttrSettles)
+	m.Fell, m.FellBy = a.StrSet(AttrFell), a.Str(AttrFellBy)
 	for k, v := range a.MapOf(AttrPending) {
 		seq, err := strconv.ParseInt(k, 10, 64)
 		s, _ := v.(string)

@@ -53,6 +53,7 @@ type Settings struct {
 	Clock        clock.Clock
 	NewID        id.Source
 	Log          *slog.Logger
+	Metrics      lane.Metrics  // nil: nothing counts
 	Pacing       time.Duration // least time between two deltas to a connection
 	MaxFrame     int           // bytes of a frame that is sent
 	MaxPayload   int64         // bytes of a frame that clients may send
@@ -104,7 +105,7 @@ func Build(p Ports, s Settings) (*Core, error) {
 	c := &Core{Ports: p, Settings: s}
 	c.Connections = &connection.Service{Store: p.Store, Clock: s.Clock, Life: s.ConnLife, IDs: s.NewID}
 	c.Claims = claim.New(claim.Service{Store: p.Store, Clock: s.Clock, NewID: s.NewID, Times: s.Times, Log: s.Log})
-	c.Lanes = lane.New(lane.Service{Store: p.Store, Queue: p.Queue, Timers: p.Timers, Clock: s.Clock, NewID: s.NewID, Times: s.Times, Log: s.Log})
+	c.Lanes = lane.New(lane.Service{Store: p.Store, Queue: p.Queue, Timers: p.Timers, Clock: s.Clock, NewID: s.NewID, Times: s.Times, Log: s.Log, Metrics: s.Metrics})
 	c.Transcripts = &transcript.Log{Store: p.Store, Blobs: p.Blobs}
 	if p.Blobs != nil {
 		c.Files = upload.New(upload.Service{Store: p.Store, Blobs: p.Blobs, Signer: p.Uploads, Clock: s.Clock, NewID: s.NewID})

@@ -252,7 +252,10 @@ func Terminal(h *claim.Holder, at time.Time, o run.Outcome) claim.Tx {
 	return claim.Tx{
 		Release: true,
 		AddTo:   []table.MemberOp{{Attr: session.AttrUnsettled, Members: table.Set{m.Active}}},
-		Set:     []table.SetOp{{Path: table.P(session.AttrUpdated), Value: at.UnixMilli()}},
+		Set: []table.SetOp{
+			{Path: table.P(session.AttrUpdated), Value: at.UnixMilli()},
+			{Path: table.P(session.AttrLastRun), Value: m.Active},
+		},
 		Remove: []table.Path{
 			table.P(session.AttrActive), table.P(session.AttrActiveSeq), table.P(session.AttrActiveLn), table.P(session.AttrActiveAt),
 			table.P(session.AttrAttempt), table.P(session.AttrStalled), table.P(session.AttrWake), table.P(session.AttrCancel), table.P(session.AttrCancelWhy),
