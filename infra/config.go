@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"laneway/shared/model/choose"
+	"laneway/shared/model/profile"
 	"laneway/shared/model/route"
 	"laneway/shared/queue"
 	"laneway/shared/queueing"
@@ -79,6 +80,7 @@ type Config struct {
 	Fallbacks    string             // as in LANEWAY_FALLBACKS; empty: those of the stored configuration
 	SessionReset string             // as in LANEWAY_SESSION_RESET; empty: never
 	Queue        string             // as in LANEWAY_QUEUE; empty: the defaults
+	FallbackSkip string             // as in OPENCLAW_FALLBACK_SKIP_TTL_MS; empty: not at all
 	StuckWarn    int                // seconds for which a session may stand still untold; 0: the default
 	StuckAbort   int                // seconds after which a run without a sign of life is ended; 0: the default
 	LogLevel     string             // debug, info, warn or error
@@ -176,6 +178,7 @@ func (c *Config) keys() map[string]func(string) error {
 		"fallbacks":     optional(read(&c.Fallbacks, fallbacks)),
 		"session.reset": read(&c.SessionReset, session.ParseReset),
 		"queue":         read(&c.Queue, queueing.Parse),
+		"fallback.skip": read(&c.FallbackSkip, profile.ParseSkipTTL),
 		"stuck.warn":    number(&c.StuckWarn, 0, 86400),
 		"stuck.abort":   number(&c.StuckAbort, 0, 86400),
 		"assets":        pattern(&c.Assets, regexp.MustCompile(`.`), "a folder"),

@@ -108,6 +108,7 @@ func TestWrongValuesAreNamed(t *testing.T) {
 		{"laneway.fallbacks", "gpt"},
 		{"laneway.session.reset", "weekly"},
 		{"laneway.queue", "steer-backlog"},
+		{"laneway.fallback.skip", "10s"},
 		{"laneway.stuck.warn", -1},
 		{"laneway.log.level", "loud"},
 		{"laneway.name", []any{"laneway"}},
@@ -152,6 +153,8 @@ func TestSettingsOfTheFunctionsAreReadByTheirOwnParsers(t *testing.T) {
 		{"laneway.model", "demo/demo", ""},
 		{"laneway.fallbacks", "openai/a, gpt", `"gpt" is not <provider>/<model id>`},
 		{"laneway.fallbacks", "bedrock/a*", `"bedrock/a*" is not`},
+		{"laneway.fallback.skip", "-5", "must be a number of milliseconds, 0 for none"},
+		{"laneway.fallback.skip", "0", ""},
 		{"laneway.fallbacks", "none", ""},
 		{"laneway.fallbacks", "openai/a ,  bedrock/b,", ""},
 	} {

@@ -1,5 +1,7 @@
 package main
 
+import "laneway/shared/model/profile"
+
 // Names of the environment variables that the functions read: the contract
 // between this app and functions/*/main.go. Nothing secret is ever in them.
 const (
@@ -24,4 +26,7 @@ const (
 	EnvSchedulerARN   = "LANEWAY_SCHEDULER_ARN"      // target of the schedules
 	EnvLogLevel       = "LANEWAY_LOG_LEVEL"          // debug, info, warn or error
 	EnvTimeoutSeconds = "LANEWAY_TIMEOUT_SECONDS"    // the function's own time limit
+
+	// EnvFallbackSkip has the reference's name; absent: a refused fallback is asked again.
+	EnvFallbackSkip = profile.SkipVariable
 )

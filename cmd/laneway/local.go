@@ -11,6 +11,7 @@ import (
 	"laneway/shared/claim"
 	"laneway/shared/diag"
 	"laneway/shared/local"
+	"laneway/shared/model/profile"
 	"laneway/shared/queue"
 	"laneway/shared/queueing"
 	"laneway/shared/session"
@@ -44,6 +45,10 @@ func openLocal(ctx context.Context, c localConfig) (localServer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("LANEWAY_STUCK_WARN_MS, LANEWAY_STUCK_ABORT_MS: %w", err)
 	}
+	skip, err := profile.ParseSkipTTL(c.Env(profile.SkipVariable))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", profile.SkipVariable, err)
+	}
 	level := slog.LevelInfo
 	if c.Quiet {
 		level = slog.LevelError
@@ -67,7 +72,7 @@ func openLocal(ctx context.Context, c localConfig) (localServer, error) {
 		}
 	}
 	server, err := local.Open(ctx, local.Config{
-		Data: c.Data, Listen: c.Listen, Token: c.Token, Limits: limits, Workspace: c.Workspace, Shell: c.Shell, Function: c.Function, Times: claim.Times{Lease: c.Lease},
+		Data: c.Data, Listen: c.Listen, Token: c.Token, Limits: limits, Workspace: c.Workspace, Shell: c.Shell, Function: c.Function, Times: claim.Times{Lease: c.Lease}, FallbackSkip: skip,
 		Routes: routes, Version: version(), Log: log, Lanes: lanes, Stores: stores, Advertise: c.Advertise, Diagnostics: stuck, Reset: reset, Queue: rules,
 	})
 	if errors.Is(err, tablebolt.ErrLocked) {

@@ -36,7 +36,8 @@ func runner(f *setup.Function) (*loop.Runner, error) {
 	}
 	return f.Core.Runner(wiring.RunnerConfig{
 		Models: agents, Agents: agents, Chains: agents, Preferred: agents.Preferred, Retry: agents.Routes.Retry(retry.Config{}), StepNeed: stepNeed(f.Env.Timeout), Reserve: reserve(f.Env.Timeout),
-		MemoryMB: memoryMB(os.Getenv("AWS_LAMBDA_FUNCTION_MEMORY_SIZE")),
-		Measure:  f.Metrics.Run,
+		FallbackSkip: f.Env.FallbackSkip,
+		MemoryMB:     memoryMB(os.Getenv("AWS_LAMBDA_FUNCTION_MEMORY_SIZE")),
+		Measure:      f.Metrics.Run,
 	})
 }

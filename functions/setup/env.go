@@ -33,6 +33,7 @@ import (
 	"laneway/shared/diag"
 	"laneway/shared/model"
 	"laneway/shared/model/choose"
+	"laneway/shared/model/profile"
 	"laneway/shared/model/route"
 	"laneway/shared/push/apigw"
 	"laneway/shared/queue"
@@ -69,6 +70,8 @@ type Env struct {
 	Reset session.Resets // LANEWAY_SESSION_RESET; empty: never
 	// Queue is what becomes of messages that come while a run is at work.
 	Queue queueing.Settings // LANEWAY_QUEUE, as behind /queue; empty: queueing.Default
+	// FallbackSkip is how long a session passes by a fallback that refused its credential.
+	FallbackSkip time.Duration // OPENCLAW_FALLBACK_SKIP_TTL_MS; empty: not at all
 	// Workspace is where an agent's tools work while the function lives.
 	Workspace string // LANEWAY_WORKSPACE; empty: /tmp/workspace
 	// Schedules are where those of jobs are kept; zero: this function keeps none.
@@ -94,6 +97,9 @@ func Read(get func(string) string) (Env, error) {
 	}
 	if e.Queue, err = queueing.Parse(get("LANEWAY_QUEUE")); err != nil {
 		return e, fmt.Errorf("LANEWAY_QUEUE: %w", err)
+	}
+	if e.FallbackSkip, err = profile.ParseSkipTTL(get(profile.SkipVariable)); err != nil {
+		return e, fmt.Errorf("%s: %w", profile.SkipVariable, err)
 	}
 	if e.Diagnostics, err = diag.ParseThresholds(get("LANEWAY_STUCK_WARN_MS"), get("LANEWAY_STUCK_ABORT_MS")); err != nil {
 		return e, fmt.Errorf("LANEWAY_STUCK_WARN_MS, LANEWAY_STUCK_ABORT_MS: %w", err)

@@ -72,17 +72,18 @@ func TestRead_SaysEverythingThatIsMissingAtOnce(t *testing.T) {
 func TestRead_NamesTheVariableThatIsWrong(t *testing.T) {
 	t.Parallel()
 	for name, values := range map[string][]string{
-		"LANEWAY_TABLE_PREFIX":       {""},
-		"LANEWAY_BLOB_BUCKET":        {""},
-		"LANEWAY_QUEUE_MAIN_URL":     {"", "main.fifo", "ftp://x/y", "https://"},
-		"LANEWAY_QUEUE_CRON_URL":     {"", "://"},
-		"LANEWAY_QUEUE_SUBAGENT_URL": {"", "sub"},
-		"LANEWAY_TIMER_URL":          {"", "timers"},
-		"LANEWAY_LOG_LEVEL":          {"loud"},
-		"LANEWAY_TIMEOUT_SECONDS":    {"0", "900s", "-1"},
-		"LANEWAY_STUCK_WARN_MS":      {"2min", "-5000"},
-		"LANEWAY_STUCK_ABORT_MS":     {"6min", "-5000"},
-		"AWS_ENDPOINT_URL":           {"localhost:4566", "127.0.0.1"},
+		"LANEWAY_TABLE_PREFIX":          {""},
+		"LANEWAY_BLOB_BUCKET":           {""},
+		"LANEWAY_QUEUE_MAIN_URL":        {"", "main.fifo", "ftp://x/y", "https://"},
+		"LANEWAY_QUEUE_CRON_URL":        {"", "://"},
+		"LANEWAY_QUEUE_SUBAGENT_URL":    {"", "sub"},
+		"LANEWAY_TIMER_URL":             {"", "timers"},
+		"LANEWAY_LOG_LEVEL":             {"loud"},
+		"LANEWAY_TIMEOUT_SECONDS":       {"0", "900s", "-1"},
+		"LANEWAY_STUCK_WARN_MS":         {"2min", "-5000"},
+		"LANEWAY_STUCK_ABORT_MS":        {"6min", "-5000"},
+		"OPENCLAW_FALLBACK_SKIP_TTL_MS": {"10s", "-1"},
+		"AWS_ENDPOINT_URL":              {"localhost:4566", "127.0.0.1"},
 	} {
 		for _, v := range values {
 			env := maps.Clone(whole())

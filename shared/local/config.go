@@ -95,6 +95,9 @@ type Config struct {
 	Lanes    []queue.Def   // nil: queue.Definitions
 	Function time.Duration // how long an invocation may last, as on AWS; 0: for ever
 	Retry    retry.Config
+	// FallbackSkip is how long a session passes by a fallback that refused its
+	// credential; 0: not at all.
+	FallbackSkip time.Duration
 	// Diagnostics say when a session that does not move is noticed.
 	Diagnostics diag.Thresholds
 	// Reset says when sessions start over by themselves; zero: never.

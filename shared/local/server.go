@@ -140,6 +140,7 @@ func (s *Server) build(ctx context.Context) (err error) {
 	}
 	runner, err := s.core.Runner(wiring.RunnerConfig{
 		Models: set, Agents: set, Chains: set, Preferred: set.Preferred, Retry: c.Retry, StepNeed: c.Function / 10, Reserve: c.Function / 8,
+		FallbackSkip: c.FallbackSkip,
 	})
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"laneway/shared/model"
 	"laneway/shared/model/profile"
@@ -139,14 +140,18 @@ func (a *attempt) usable(ctx context.Context, i int) (id string, w profile.Windo
 	}
 	id = defaultProfile(c)
 	if len(c.Profiles) > 0 {
-		order := a.order(c)
+		order := a.order(i)
 		if len(order) == 0 {
 			return "", w, false
 		}
 		id = order[0]
 	}
 	u := a.chain.usage[id]
-	if w = u.For(c.Model, now); !w.Active(now) {
+	w = u.For(c.Model, now)
+	if skip := a.skipUntil(i, id); skip.After(w.Until) {
+		w = profile.Window{Until: skip, Reason: model.Auth}
+	}
+	if !w.Active(now) {
 		return id, w, true
 	}
 	if !profile.Probes(w, i == 0, now) || slices.Contains(a.chk.Route.Probed, c.Name) {
@@ -163,9 +168,28 @@ func (a *attempt) usable(ctx context.Context, i int) (id string, w profile.Windo
 }
 
 // order is the credentials of a model that did not fail in this run, the next one first.
-func (a *attempt) order(c *model.Candidate) []string {
+func (a *attempt) order(i int) []string {
+	c := &a.chain.all[i]
 	all := profile.Order(c.Profiles, c.Ordered, a.chain.usage, c.Model, a.pin(), a.r.Clock.Now())
-	return slices.DeleteFunc(all, func(id string) bool { return slices.Contains(a.chk.Route.Spent, id) })
+	all = slices.DeleteFunc(all, func(id string) bool { return slices.Contains(a.chk.Route.Spent, id) })
+	slices.SortStableFunc(all, func(x, y string) int { // those that are passed by come last
+		return a.skipUntil(i, x).Compare(a.skipUntil(i, y))
+	})
+	return all
+}
+
+// skipUntil is until when a fallback is passed by in this session with a credential. The
+// model that is wanted is always asked.
+func (a *attempt) skipUntil(i int, id string) time.Time {
+	if until := a.r.Skips.Until(a.skip(i, id)); i > 0 && until.After(a.r.Clock.Now()) {
+		return until
+	}
+	return time.Time{}
+}
+
+func (a *attempt) skip(i int, id string) profile.Skip {
+	c := &a.chain.all[i]
+	return profile.Skip{Session: a.ref.PK(), Provider: c.Name, Model: c.Model, Profile: id}
 }
 
 // pin is the credential that the session keeps to. One that a run chose by itself holds
@@ -326,8 +350,12 @@ func (a *attempt) next(ctx context.Context, e *model.Error) (i int, id string, o
 	return 0, "", false
 }
 
-// remember tells all runners that a credential failed.
+// remember tells all runners that a credential failed, and the session's later runs here
+// that it was refused for a fallback.
 func (a *attempt) remember(ctx context.Context, e *model.Error) {
+	if refused := e.Class == model.Auth || e.Class == model.AuthPermanent; refused && a.chain.at > 0 {
+		a.r.Skips.Note(a.skip(a.chain.at, a.chk.Route.Profile))
+	}
 	if !a.choice() || !profile.Cools(e) || a.chk.Route.Profile == "" {
 		return
 	}

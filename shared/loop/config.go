@@ -23,6 +23,7 @@ import (
 	"laneway/shared/id"
 	"laneway/shared/lane"
 	"laneway/shared/model"
+	"laneway/shared/model/profile"
 	"laneway/shared/model/retry"
 	"laneway/shared/run"
 	"laneway/shared/session"
@@ -84,6 +85,8 @@ type Config struct {
 
 	Chains    Chains    // nil: the model that Models selects, alone
 	Cooldowns Cooldowns // nil: nothing is remembered of credentials
+	// Skips are fallbacks that a session passes by for a while; nil: none.
+	Skips *profile.Skips
 	// Preferred is what holds for an agent's runs where nothing else is said; nil: nothing.
 	Preferred func(agentID string) Preferred
 

@@ -170,6 +170,9 @@ type RunnerConfig struct {
 	Retry      retry.Config
 	MemoryMB   int              // of the function; 0: none
 	Measure    func(run.Status) // of runs that ended; nil: none
+	// FallbackSkip is how long a session passes by a fallback that refused its
+	// credential; 0: not at all.
+	FallbackSkip time.Duration
 }
 
 // Runner makes the service behind the lanes.
@@ -178,5 +181,6 @@ func (c *Core) Runner(r RunnerConfig) (*loop.Runner, error) {
 		Store: c.Store, Lanes: c.Lanes, Claims: c.Claims, Log: c.Transcripts, Stream: c.Stream, Files: c.Files,
 		Models: r.Models, Agents: r.Agents, Chains: r.Chains, Preferred: r.Preferred, Cooldowns: &profile.Book{Store: c.Store, Clock: c.Clock}, Ends: c.Notify, Clock: c.Clock, NewID: c.NewID, Logger: c.Log,
 		RunTimeout: r.RunTimeout, StepNeed: r.StepNeed, Reserve: r.Reserve, MaxSteps: r.MaxSteps, Retry: r.Retry, MemoryMB: r.MemoryMB, Measure: r.Measure,
+		Skips: profile.NewSkips(c.Clock, r.FallbackSkip),
 	})
 }
