@@ -80,6 +80,7 @@ type Config struct {
 	Fallbacks    string             // as in LANEWAY_FALLBACKS; empty: those of the stored configuration
 	SessionReset string             // as in LANEWAY_SESSION_RESET; empty: never
 	Queue        string             // as in LANEWAY_QUEUE; empty: the defaults
+	Inbound      string             // as in LANEWAY_INBOUND_DEBOUNCE; empty: texts do not wait
 	FallbackSkip string             // as in OPENCLAW_FALLBACK_SKIP_TTL_MS; empty: not at all
 	StuckWarn    int                // seconds for which a session may stand still untold; 0: the default
 	StuckAbort   int                // seconds after which a run without a sign of life is ended; 0: the default
@@ -161,28 +162,29 @@ func ParseConfig(context map[string]any) (Config, error) {
 // keys maps each key to what reads its value into c.
 func (c *Config) keys() map[string]func(string) error {
 	keys := map[string]func(string) error{
-		"name":          pattern(&c.Name, namePattern, "2 to 20 lower-case letters, digits and inner dashes"),
-		"region":        optional(pattern(&c.Region, regionPattern, "a region such as eu-central-1, or empty")),
-		"stage":         pattern(&c.Stage, stagePattern, "1 to 64 letters, digits, dashes and underscores"),
-		"architecture":  choice(func(v string) { c.Architecture = Architecture(v) }, string(ARM64), string(X8664)),
-		"timers":        number(&c.Timers, 2, 1000),
-		"log.days":      logRetention(&c.LogDays),
-		"upload.days":   number(&c.UploadDays, 1, 365),
-		"connect.rate":  number(&c.ConnectRate, 1, 10000),
-		"alarm.mail":    optional(address(&c.AlarmMail)),
-		"alarms":        choice(func(v string) { c.Alarms = AlarmSet(v) }, string(AllAlarms), string(FewAlarms), string(NoAlarms)),
-		"removal":       choice(func(v string) { c.Retain = v == "retain" }, "retain", "destroy"),
-		"emulator":      choice(func(v string) { c.Emulator = v == "true" }, "true", "false"),
-		"two.way":       choice(func(v string) { c.TwoWay = v == "true" }, "true", "false"),
-		"model":         optional(read(&c.Model, model)),
-		"fallbacks":     optional(read(&c.Fallbacks, fallbacks)),
-		"session.reset": read(&c.SessionReset, session.ParseReset),
-		"queue":         read(&c.Queue, queueing.Parse),
-		"fallback.skip": read(&c.FallbackSkip, profile.ParseSkipTTL),
-		"stuck.warn":    number(&c.StuckWarn, 0, 86400),
-		"stuck.abort":   number(&c.StuckAbort, 0, 86400),
-		"assets":        pattern(&c.Assets, regexp.MustCompile(`.`), "a folder"),
-		"log.level":     choice(func(v string) { c.LogLevel = v }, "debug", "info", "warn", "error"),
+		"name":             pattern(&c.Name, namePattern, "2 to 20 lower-case letters, digits and inner dashes"),
+		"region":           optional(pattern(&c.Region, regionPattern, "a region such as eu-central-1, or empty")),
+		"stage":            pattern(&c.Stage, stagePattern, "1 to 64 letters, digits, dashes and underscores"),
+		"architecture":     choice(func(v string) { c.Architecture = Architecture(v) }, string(ARM64), string(X8664)),
+		"timers":           number(&c.Timers, 2, 1000),
+		"log.days":         logRetention(&c.LogDays),
+		"upload.days":      number(&c.UploadDays, 1, 365),
+		"connect.rate":     number(&c.ConnectRate, 1, 10000),
+		"alarm.mail":       optional(address(&c.AlarmMail)),
+		"alarms":           choice(func(v string) { c.Alarms = AlarmSet(v) }, string(AllAlarms), string(FewAlarms), string(NoAlarms)),
+		"removal":          choice(func(v string) { c.Retain = v == "retain" }, "retain", "destroy"),
+		"emulator":         choice(func(v string) { c.Emulator = v == "true" }, "true", "false"),
+		"two.way":          choice(func(v string) { c.TwoWay = v == "true" }, "true", "false"),
+		"model":            optional(read(&c.Model, model)),
+		"fallbacks":        optional(read(&c.Fallbacks, fallbacks)),
+		"session.reset":    read(&c.SessionReset, session.ParseReset),
+		"queue":            read(&c.Queue, queueing.Parse),
+		"inbound.debounce": read(&c.Inbound, queueing.ParseInbound),
+		"fallback.skip":    read(&c.FallbackSkip, profile.ParseSkipTTL),
+		"stuck.warn":       number(&c.StuckWarn, 0, 86400),
+		"stuck.abort":      number(&c.StuckAbort, 0, 86400),
+		"assets":           pattern(&c.Assets, regexp.MustCompile(`.`), "a folder"),
+		"log.level":        choice(func(v string) { c.LogLevel = v }, "debug", "info", "warn", "error"),
 	}
 	for lane := range c.Lanes {
 		// Lambda takes 2 to 1000 for the concurrency of a mapping.

@@ -17,6 +17,7 @@ const (
 	EnvFallbacks      = "LANEWAY_FALLBACKS"          // absent: those of the stored configuration
 	EnvReset          = "LANEWAY_SESSION_RESET"      // absent: sessions never start over by themselves
 	EnvQueueRules     = "LANEWAY_QUEUE"              // absent: the defaults of queues
+	EnvInbound        = "LANEWAY_INBOUND_DEBOUNCE"   // absent: texts do not wait for more
 	EnvStuckWarn      = "LANEWAY_STUCK_WARN_MS"      // absent: two minutes
 	EnvStuckAbort     = "LANEWAY_STUCK_ABORT_MS"     // absent: six minutes
 	EnvSecret         = "LANEWAY_SECRET_ARN"         // ARN of the secret; its value is in no environment

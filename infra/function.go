@@ -97,7 +97,7 @@ func (p *Parts) environment(name string) *map[string]*string {
 		EnvTimeoutSeconds: strconv.Itoa(p.Config.Sizes[name].TimeoutSeconds),
 	}
 	for key, value := range map[string]string{
-		EnvModel: p.Config.Model, EnvFallbacks: p.Config.Fallbacks, EnvReset: p.Config.SessionReset, EnvQueueRules: p.Config.Queue, EnvFallbackSkip: p.Config.FallbackSkip,
+		EnvModel: p.Config.Model, EnvFallbacks: p.Config.Fallbacks, EnvReset: p.Config.SessionReset, EnvQueueRules: p.Config.Queue, EnvInbound: p.Config.Inbound, EnvFallbackSkip: p.Config.FallbackSkip,
 		EnvStuckWarn: seconds(p.Config.StuckWarn), EnvStuckAbort: seconds(p.Config.StuckAbort),
 	} {
 		if value != "" {

@@ -92,11 +92,11 @@ func TestTheModelIsToldWhereItIsChosen(t *testing.T) {
 // TestSettingsReachTheFunctions: also those that only some of them read.
 func TestSettingsReachTheFunctions(t *testing.T) {
 	t.Parallel()
-	tpl := synth(t, "laneway.queue", "collect cap:5", "laneway.session.reset", "daily@4,idle:60", "laneway.fallbacks", "openai/a, bedrock/b", "laneway.stuck.warn", "60", "laneway.fallback.skip", "60000")
+	tpl := synth(t, "laneway.queue", "collect cap:5", "laneway.inbound.debounce", "300ms; channel/slack: 1s", "laneway.session.reset", "daily@4,idle:60", "laneway.fallbacks", "openai/a, bedrock/b", "laneway.stuck.warn", "60", "laneway.fallback.skip", "60000")
 	for _, name := range Functions() {
 		env := environmentOf(t, tpl, name)
 		for key, want := range map[string]any{
-			EnvQueueRules: "collect cap:5", EnvReset: "daily@4,idle:60", EnvFallbacks: "openai/a, bedrock/b", EnvStuckWarn: "60000", EnvStuckAbort: nil, EnvFallbackSkip: "60000",
+			EnvQueueRules: "collect cap:5", EnvInbound: "300ms; channel/slack: 1s", EnvReset: "daily@4,idle:60", EnvFallbacks: "openai/a, bedrock/b", EnvStuckWarn: "60000", EnvStuckAbort: nil, EnvFallbackSkip: "60000",
 		} {
 			if env[key] != want {
 				t.Errorf("%s: %s is %v, want %v", name, key, env[key], want)

@@ -41,6 +41,10 @@ func openLocal(ctx context.Context, c localConfig) (localServer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("LANEWAY_QUEUE: %w", err)
 	}
+	inbound, err := queueing.ParseInbound(c.Env("LANEWAY_INBOUND_DEBOUNCE"))
+	if err != nil {
+		return nil, fmt.Errorf("LANEWAY_INBOUND_DEBOUNCE: %w", err)
+	}
 	stuck, err := diag.ParseThresholds(c.Env("LANEWAY_STUCK_WARN_MS"), c.Env("LANEWAY_STUCK_ABORT_MS"))
 	if err != nil {
 		return nil, fmt.Errorf("LANEWAY_STUCK_WARN_MS, LANEWAY_STUCK_ABORT_MS: %w", err)
@@ -73,7 +77,7 @@ func openLocal(ctx context.Context, c localConfig) (localServer, error) {
 	}
 	server, err := local.Open(ctx, local.Config{
 		Data: c.Data, Listen: c.Listen, Token: c.Token, Limits: limits, Workspace: c.Workspace, Shell: c.Shell, Function: c.Function, Times: claim.Times{Lease: c.Lease}, FallbackSkip: skip,
-		Routes: routes, Version: version(), Log: log, Lanes: lanes, Stores: stores, Advertise: c.Advertise, Diagnostics: stuck, Reset: reset, Queue: rules,
+		Routes: routes, Version: version(), Log: log, Lanes: lanes, Stores: stores, Advertise: c.Advertise, Diagnostics: stuck, Reset: reset, Queue: rules, Inbound: inbound,
 	})
 	if errors.Is(err, tablebolt.ErrLocked) {
 		return nil, fmt.Errorf("%w or by a turn with --local: \"laneway agent\" without --local talks to the gateway, --data names another directory", inUse(c.Data))

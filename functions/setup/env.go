@@ -70,6 +70,8 @@ type Env struct {
 	Reset session.Resets // LANEWAY_SESSION_RESET; empty: never
 	// Queue is what becomes of messages that come while a run is at work.
 	Queue queueing.Settings // LANEWAY_QUEUE, as behind /queue; empty: queueing.Default
+	// Inbound is how long texts wait for more of their sender.
+	Inbound queueing.Inbound // LANEWAY_INBOUND_DEBOUNCE; empty: not at all
 	// FallbackSkip is how long a session passes by a fallback that refused its credential.
 	FallbackSkip time.Duration // OPENCLAW_FALLBACK_SKIP_TTL_MS; empty: not at all
 	// Workspace is where an agent's tools work while the function lives.
@@ -97,6 +99,9 @@ func Read(get func(string) string) (Env, error) {
 	}
 	if e.Queue, err = queueing.Parse(get("LANEWAY_QUEUE")); err != nil {
 		return e, fmt.Errorf("LANEWAY_QUEUE: %w", err)
+	}
+	if e.Inbound, err = queueing.ParseInbound(get("LANEWAY_INBOUND_DEBOUNCE")); err != nil {
+		return e, fmt.Errorf("LANEWAY_INBOUND_DEBOUNCE: %w", err)
 	}
 	if e.FallbackSkip, err = profile.ParseSkipTTL(get(profile.SkipVariable)); err != nil {
 		return e, fmt.Errorf("%s: %w", profile.SkipVariable, err)
@@ -278,7 +283,7 @@ func (f *Function) core() (*wiring.Core, error) {
 			Log: f.Log, Metrics: f.Metrics, Version: Version, Pacing: 250 * time.Millisecond, MaxPayload: 32 << 10,
 			Unreachable: 8 * time.Second,
 			// A function that answers a frame has 29 s.
-			BusyWait: 15 * time.Second, Diagnostics: f.Env.Diagnostics, Reset: f.Env.Reset, QueueRules: f.Env.Queue,
+			BusyWait: 15 * time.Second, Diagnostics: f.Env.Diagnostics, Reset: f.Env.Reset, QueueRules: f.Env.Queue, Inbound: f.Env.Inbound,
 			Cron: jobs,
 		})
 }

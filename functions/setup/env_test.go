@@ -4,6 +4,7 @@ import (
 	"maps"
 	"strings"
 	"testing"
+	"time"
 
 	"laneway/shared/queueing"
 	"laneway/shared/session"
@@ -35,6 +36,7 @@ func TestRead_SettingsByChannel(t *testing.T) {
 	env := whole()
 	env["LANEWAY_QUEUE"] = "steer cap:7; channel/slack: collect debounce:2s"
 	env["LANEWAY_SESSION_RESET"] = "daily; type/group: idle:30; channel/slack: none"
+	env["LANEWAY_INBOUND_DEBOUNCE"] = "300ms; channel/slack: 1s"
 	e, err := read(env)
 	if err != nil {
 		t.Fatal(err)
@@ -42,12 +44,15 @@ func TestRead_SettingsByChannel(t *testing.T) {
 	if got := e.Queue.For("slack"); got != (queueing.Rules{Mode: queueing.Collect, Debounce: 2000, Cap: 7, Drop: queueing.DropSummarize}) {
 		t.Errorf("the queue of a channel: %+v", got)
 	}
+	if e.Inbound.For("slack") != time.Second || e.Inbound.For("other") != 300*time.Millisecond {
+		t.Errorf("texts wait %+v", e.Inbound)
+	}
 	for key, want := range map[string]string{"agent:main:main": "daily@4", "agent:main:x:group:g": "idle:30", "agent:main:slack:group:g": "none"} {
 		if got := e.Reset.For(session.PlaceOf(key)).String(); got != want {
 			t.Errorf("%s starts over %s, want %s", key, got, want)
 		}
 	}
-	for name, value := range map[string]string{"LANEWAY_QUEUE": "steer; channel/slack: cap:5", "LANEWAY_SESSION_RESET": "daily; channel/slack: weekly"} {
+	for name, value := range map[string]string{"LANEWAY_QUEUE": "steer; channel/slack: cap:5", "LANEWAY_SESSION_RESET": "daily; channel/slack: weekly", "LANEWAY_INBOUND_DEBOUNCE": "0; channel/slack: soon"} {
 		env := whole()
 		env[name] = value
 		if _, err := read(env); err == nil || !strings.Contains(err.Error(), name+": ") || !strings.Contains(err.Error(), "channel/slack: ") {

@@ -46,8 +46,8 @@ func text(e *protocol.SessionExplained) string {
 		line("waiting %d: run %s in lane %s%s, for %s", w.Position, w.RunID, w.Lane, mode, span(w.WaitingMs))
 	}
 	if s := e.Settings; s.Channel != "" {
-		line("settings: %s chat of %s: queue %s, debounce %dms, cap %d, drop %s; starts over: %s",
-			s.ChatType, s.Channel, s.QueueMode, s.QueueDebounceMs, s.QueueCap, s.QueueDrop, s.Reset)
+		line("settings: %s chat of %s: queue %s, debounce %dms, cap %d, drop %s; texts wait %dms; starts over: %s",
+			s.ChatType, s.Channel, s.QueueMode, s.QueueDebounceMs, s.QueueCap, s.QueueDrop, s.InboundMs, s.Reset)
 	}
 	if len(e.Bounds) > 0 {
 		parts := make([]string, len(e.Bounds))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"laneway/shared/id"
 	"laneway/shared/queue"
@@ -26,6 +27,9 @@ type Call struct {
 	// Rules say how the message queues where others are at work or wait; nil: it is a
 	// run of its own right, in lane order. They are asked for only then.
 	Rules func(context.Context) (Rules, error)
+	// Gather is how long a message that finds nobody at work waits for more of its sender,
+	// with which it becomes one turn; 0: not at all.
+	Gather time.Duration
 	// Accepted, if set, is called once when a new run is in the tables, before its
 	// wake-up is sent.
 	Accepted func(run.Status)
@@ -137,6 +141,9 @@ func (s *Service) acceptOps(ref session.Ref, m session.Meta, known bool, c *Call
 		if len(q.victims) > 0 && q.rules.Drop == DropSummarize && q.summary == nil {
 			st.Disposition.Position++ // the summary's own place
 		}
+		if q.rules.Mode == Gather && st.Disposition.Kind == IsStarted {
+			st.Disposition.Kind, st.Disposition.Position = IsQueued, 1
+		}
 	}
 	item, err := st.Item()
 	if err != nil {
@@ -178,7 +185,7 @@ func (s *Service) acceptOps(ref session.Ref, m session.Meta, known bool, c *Call
 		up.Set = append(up.Set, table.SetOp{Path: table.P(session.AttrPending, session.PendingMember(st.Seq)), Value: entry.Value()})
 		up.Add = []table.AddOp{{Path: table.P(session.AttrPendingN), N: 1}}
 		if q != nil {
-			dropped, err := s.overflow(&up, st, q)
+			dropped, err := s.overflow(&up, c, q)
 			if err != nil {
 				return nil, err
 			}
@@ -193,6 +200,9 @@ func (s *Service) acceptOps(ref session.Ref, m session.Meta, known bool, c *Call
 			table.SetOp{Path: table.P(session.AttrStops), Value: table.Map{}},
 			table.SetOp{Path: table.P(session.AttrSessionID), Value: sid},
 			table.SetOp{Path: table.P(session.AttrCreated), Value: st.AcceptedAt})
+		if q != nil {
+			up.Set = append(up.Set, q.debounce(c)...)
+		}
 		more = append(more, session.PutID(ref, sid))
 	}
 	if c.Interrupt && m.Seq > 0 {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
+	"time"
 
 	"laneway/shared/queueing"
 	"laneway/shared/run"
@@ -36,10 +37,18 @@ var ErrQueueCap = errors.New("lane: the queue of this session is full")
 // SummaryPrefix begins the ids of overflow summaries.
 const SummaryPrefix = "followup-overflow:"
 
+// Gather is the mode in the pending list of a text that found nobody at work and waits
+// for more of its sender (spec: runtime 2.8).
+const Gather = "gather"
+
+// gathering is the reason in the receipt of such a text.
+const gathering = "debounce"
+
 // queued is how a message queues, decided against one picture of the session.
 type queued struct {
 	rules      Rules
-	notSteered string // why a message in steer mode waits instead
+	notSteered string // why a message in steer mode waits instead, or one that gathers
+	flush      bool   // the texts that gather wait no more
 	victims    []session.Pending
 	records    []run.Status     // of the victims
 	summary    *session.Pending // the summary that waits already
@@ -57,15 +66,46 @@ func (q *queued) changed() []run.Status {
 // pendingMode is the mode in the pending list: a message that was not steered waits
 // as a follow-up.
 func (q *queued) pendingMode() string {
-	if q.rules.Mode == Collect {
-		return Collect
+	switch q.rules.Mode {
+	case Collect, Gather:
+		return q.rules.Mode
 	}
 	return Followup
+}
+
+// debounce is until when what waits waits for more: every arrival begins it anew, and
+// one that is not put together with the texts that gather ends it.
+func (q *queued) debounce(c *Call) []table.SetOp {
+	until := c.Run.AcceptedAt + q.rules.Debounce
+	if q.flush {
+		until = c.Run.AcceptedAt
+	}
+	set := []table.SetOp{{Path: table.P(session.AttrDebounce), Value: until}}
+	if q.rules.Mode == Gather {
+		set = append(set, table.SetOp{Path: table.P(session.AttrGatherBy), Value: c.ConnectionID})
+	}
+	return set
+}
+
+// gather decides whether a text waits for more of its sender: where nobody is at work
+// and nothing waits, and where the texts of the same sender do.
+func (c *Call) gather(m session.Meta, known bool, now time.Time) bool {
+	if c.Gather <= 0 || c.Interrupt || m.Active != "" {
+		return false
+	}
+	if !known || len(m.Pending) == 0 {
+		return true
+	}
+	last := m.Pending[len(m.Pending)-1]
+	return last.Mode == Gather && last.Seq > m.Cutoff && m.GatherBy == c.ConnectionID && m.Debounce.After(now)
 }
 
 // queueing decides how a message queues; nil where it does not: nobody is at work,
 // or it is a run of its own right. ErrQueueCap: it is refused.
 func (s *Service) queueing(ctx context.Context, c *Call, m session.Meta, known bool) (*queued, error) {
+	if c.gather(m, known, s.Clock.Now()) {
+		return &queued{rules: Rules{Mode: Gather, Debounce: c.Gather.Milliseconds()}, notSteered: gathering}, nil
+	}
 	if c.Rules == nil || !known || c.Interrupt || m.Active == "" && len(m.Pending) == 0 {
 		return nil, nil
 	}
@@ -77,7 +117,8 @@ func (s *Service) queueing(ctx context.Context, c *Call, m session.Meta, known b
 		c.Interrupt = true
 		return nil, nil
 	}
-	q := &queued{rules: rules}
+	p, waits := m.Lowest()
+	q := &queued{rules: rules, flush: waits && m.Active == "" && p.Mode == Gather}
 	if rules.Mode == Steer {
 		switch {
 		case len(m.Pending) > 0:
@@ -98,7 +139,7 @@ func (s *Service) queueing(ctx context.Context, c *Call, m session.Meta, known b
 func (s *Service) chooseVictims(ctx context.Context, m session.Meta, q *queued) error {
 	var waiting []session.Pending
 	for _, p := range m.Pending {
-		if p.Seq <= m.Cutoff || p.Mode == "" {
+		if p.Seq <= m.Cutoff || p.Mode == "" || p.Mode == Gather {
 			continue
 		}
 		if strings.HasPrefix(p.Run, SummaryPrefix) {
@@ -131,9 +172,10 @@ func (s *Service) chooseVictims(ctx context.Context, m session.Meta, q *queued) 
 }
 
 // overflow adds to an accept what becomes of the messages that make room for it, and
-// the debounce that every arrival begins anew.
-func (s *Service) overflow(up *table.Op, st *run.Status, q *queued) ([]table.Op, error) {
-	up.Set = append(up.Set, table.SetOp{Path: table.P(session.AttrDebounce), Value: st.AcceptedAt + q.rules.Debounce})
+// the debounce.
+func (s *Service) overflow(up *table.Op, c *Call, q *queued) ([]table.Op, error) {
+	st := &c.Run
+	up.Set = append(up.Set, q.debounce(c)...)
 	if len(q.victims) == 0 {
 		return nil, nil
 	}

@@ -105,6 +105,7 @@ type Config struct {
 	// Queue is what becomes of messages that come while a run is at work, in sessions
 	// that say nothing; zero: queueing.Default.
 	Queue   queueing.Settings
+	Inbound queueing.Inbound // how long texts wait for more of their sender; zero: not
 	CatchUp CatchUp
 	Zone    *time.Location // of the user, and of schedules that name none; nil: the machine's
 	NoSync  bool           // for tests: no durability

@@ -101,7 +101,7 @@ func (s *Server) build(ctx context.Context) (err error) {
 		wiring.Ports{Store: s.stores.Table, Queue: s.stores.Queue, Timers: s.stores.Timers, Blobs: s.stores.Blobs, Uploads: s.uploads, Poster: s.poster, Dead: s.stores.Dead},
 		wiring.Settings{
 			Times: c.Times, Clock: c.Clock, Log: c.Log, Pacing: c.Limits.Pacing, MaxFrame: c.Limits.Out, MaxPayload: c.Limits.Message,
-			ConnLife: connLife(c.Limits), Version: c.Version, Diagnostics: c.Diagnostics, Reset: c.Reset, QueueRules: c.Queue,
+			ConnLife: connLife(c.Limits), Version: c.Version, Diagnostics: c.Diagnostics, Reset: c.Reset, QueueRules: c.Queue, Inbound: c.Inbound,
 			Cron: wiring.CronSettings{Scheduler: s.ticker, Zone: c.Zone, HTTP: cron.AnyClient()},
 		})
 	if err != nil {

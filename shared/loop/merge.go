@@ -18,13 +18,15 @@ import (
 const maxCollect = 30
 
 // merge makes one turn of the message that this run is and those that wait right
-// behind it in collect mode (spec: runtime 2.6). Each of them ends with this run.
+// behind it in collect mode (spec: runtime 2.6), or of texts that one sender wrote in a
+// row (2.8). Each of them ends with this run.
 func (a *attempt) merge(ctx context.Context, m session.Meta) error {
-	if a.st.UserSeq != 0 || a.st.Input.QueueMode != lane.Collect {
+	mode := a.st.Input.QueueMode
+	if a.st.UserSeq != 0 || mode != lane.Collect && mode != lane.Gather {
 		return nil
 	}
 	for {
-		taken := behind(m)
+		taken := behind(m, mode)
 		if len(taken) == 0 {
 			return nil
 		}
@@ -48,14 +50,14 @@ func refusedOrGone(err error) bool {
 	return errors.As(err, &refused) || errors.Is(err, table.ErrCondition)
 }
 
-// behind lists the messages in collect mode that wait before anything else does.
-func behind(m session.Meta) []session.Pending {
+// behind lists the messages in a mode that wait before anything else does.
+func behind(m session.Meta, mode string) []session.Pending {
 	var out []session.Pending
 	for _, p := range m.Pending {
 		if p.Seq <= m.Cutoff {
 			continue
 		}
-		if p.Mode != lane.Collect || len(out) == maxCollect {
+		if p.Mode != mode || len(out) == maxCollect {
 			break
 		}
 		out = append(out, p)
@@ -102,7 +104,11 @@ func (a *attempt) take(ctx context.Context, taken []session.Pending) error {
 	}
 	c.tx.If = table.All(conds...)
 	c.tx.Add = []table.AddOp{{Path: table.P(session.AttrPendingN), N: -int64(len(taken))}}
-	alone, before := a.setUserText(combined(texts), files), len(a.chk.Took)
+	text := strings.Join(texts, "\n")
+	if a.st.Input.QueueMode == lane.Collect {
+		text = combined(texts)
+	}
+	alone, before := a.setUserText(text, files), len(a.chk.Took)
 	a.chk.Took = append(a.chk.Took, runs...)
 	if err := a.commit(ctx, c); err != nil {
 		a.setUser(alone)

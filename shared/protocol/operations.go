@@ -41,6 +41,7 @@ type ExplainedSettings struct {
 	QueueDebounceMs int64  `json:"queueDebounceMs"`
 	QueueCap        int    `json:"queueCap"`
 	QueueDrop       string `json:"queueDrop"`
+	InboundMs       int64  `json:"inboundDebounceMs"`
 	Reset           string `json:"reset"` // none, daily@HOUR, idle:MINUTES, or both behind a comma
 }
 

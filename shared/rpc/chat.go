@@ -68,6 +68,7 @@ func (g *Gateway) send(ctx context.Context, r *Request, p *protocol.ChatSendPara
 	if err != nil {
 		return err
 	}
+	gather := g.gather(ref, p, &inline)
 	if err := g.freshen(ctx, ref, &st.Input); err != nil {
 		return err
 	}
@@ -76,7 +77,7 @@ func (g *Gateway) send(ctx context.Context, r *Request, p *protocol.ChatSendPara
 	}
 	inline.levels.apply(&st.Input)
 	call := lane.Call{
-		Run: st, ConnectionID: r.Conn.ID, FrameAt: r.frame.At,
+		Run: st, ConnectionID: r.Conn.ID, FrameAt: r.frame.At, Gather: gather,
 		Rules: func(ctx context.Context) (lane.Rules, error) {
 			rules, err := g.rules(ctx, ref, p.QueueMode, inline.queue)
 			if st.Input.ResetReason != "" && rules.Mode == lane.Steer {
@@ -92,6 +93,16 @@ func (g *Gateway) send(ctx context.Context, r *Request, p *protocol.ChatSendPara
 	acc, err := g.Lanes.Accept(ctx, call)
 	g.Notify.Receipts(ctx, ref.Tenant, ref.Key, acc.Changed)
 	return g.afterSend(ctx, r, acc, err)
+}
+
+// gather is how long a message waits for more of its sender (spec: runtime 2.8): a text
+// that says nothing of itself. Files, commands and what is said of one message alone
+// let nothing wait.
+func (g *Gateway) gather(ref session.Ref, p *protocol.ChatSendParams, inline *inlined) time.Duration {
+	if *inline != (inlined{}) || len(p.Attachments) > 0 || p.QueueMode != "" || p.Thinking != "" || p.SessionID != "" || p.FastMode != nil || p.TimeoutMs != nil {
+		return 0
+	}
+	return g.Inbound.For(session.PlaceOf(ref.Key).Channel)
 }
 
 // methodChat is the method of runs that tell what comes of them as chat events.

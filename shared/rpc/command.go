@@ -35,6 +35,7 @@ const stopStop = "stop"
 type inlined struct {
 	queue  queueing.Words
 	levels levels
+	over   bool // the session was started over with it
 }
 
 // command does what a message asks for that is a command. done says that it is
@@ -92,6 +93,7 @@ func (g *Gateway) command(ctx context.Context, r *Request, ref session.Ref, hash
 	case err != nil:
 		return true, err
 	case rest != "":
+		inline.over = true
 		return false, nil
 	case again:
 		return true, g.afterSend(ctx, r, lane.Accepted{Status: st, Repeat: true}, conflict(st, hash))

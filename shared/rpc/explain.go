@@ -55,7 +55,7 @@ func (g *Gateway) settings(ref session.Ref, e session.Entry) protocol.ExplainedS
 	p, rules := session.PlaceOf(ref.Key), g.entryRules(ref, e)
 	return protocol.ExplainedSettings{
 		Channel: p.Channel, ChatType: p.Type, QueueMode: rules.Mode, QueueDebounceMs: rules.Debounce, QueueCap: rules.Cap,
-		QueueDrop: rules.Drop, Reset: g.Reset.For(p).String(),
+		QueueDrop: rules.Drop, InboundMs: g.Inbound.For(p.Channel).Milliseconds(), Reset: g.Reset.For(p).String(),
 	}
 }
 

@@ -83,6 +83,7 @@ type Config struct {
 	BusyWait     time.Duration     // how long a command waits for a session's claim; 0: the claim's
 	Reset        session.Resets    // when sessions start over by themselves
 	Queue        queueing.Settings // of sessions that say nothing
+	Inbound      queueing.Inbound  // how long texts wait for more of their sender; zero: not
 	RunTimeout   time.Duration     // of runs that name none, as the runner has it; 0: 48 h
 	Diagnostics  diag.Thresholds
 }

@@ -37,6 +37,7 @@ const (
 	AttrPending   = "pend"  // map: accept sequence -> lane|short run id
 	AttrPendingN  = "pendN"
 	AttrDebounce  = "deb"    // ms: messages that were queued wait until then, each arrival moves it
+	AttrGatherBy  = "debBy"  // connection whose texts are put together until then
 	AttrUnsettled = "uns"    // string set: runs that ended and have not been settled
 	AttrFell      = "fell"   // string set: runs that were steers of one that ended, and are not counted yet
 	AttrFellBy    = "fellBy" // of the settler that counted last
@@ -93,6 +94,7 @@ type Meta struct {
 	Owner             string
 	Lease             time.Time
 	Debounce          time.Time
+	GatherBy          string
 	Nest              int64
 	WriteID           string
 	Head, Base        int64
@@ -135,6 +137,7 @@ func DecodeMeta(ref Ref, it *table.Item) Meta {
 	a := it.Attrs
 	m.Token, m.Owner, m.Nest, m.WriteID = a.Int(AttrToken), a.Str(AttrOwner), a.Int(AttrNest), a.Str(AttrWrite)
 	m.Lease, m.Wake, m.Debounce = ms(a.Int(AttrLease)), ms(a.Int(AttrWake)), ms(a.Int(AttrDebounce))
+	m.GatherBy = a.Str(AttrGatherBy)
 	m.Head, m.Base, m.SessionID = a.Int(AttrHead), a.Int(AttrBase), a.Str(AttrSessionID)
 	m.Active, m.ActiveSeq, m.ActiveLane, m.ActiveAt = a.Str(AttrActive), a.Int(AttrActiveSeq), a.Str(AttrActiveLn), a.Int(AttrActiveAt)
 	m.Attempt, m.Stalled, m.Progress = a.Int(AttrAttempt), a.Int(AttrStalled), ParseProgress(a.Str(AttrProgress))

@@ -66,6 +66,7 @@ type Settings struct {
 	Diagnostics  diag.Thresholds
 	Reset        session.Resets    // when sessions start over by themselves; zero: never
 	QueueRules   queueing.Settings // of sessions that say nothing; zero: queueing.Default
+	Inbound      queueing.Inbound  // how long texts wait for more of their sender; zero: not
 	Children     rpc.Children      // nil: runs start no others
 	Cron         CronSettings
 }
@@ -141,7 +142,7 @@ func (c *Core) Gateway(auth rpc.Auth, dir rpc.Directory) (*rpc.Gateway, error) {
 		return nil, err
 	}
 	return rpc.New(rpc.Config{
-		Ender: ender, Dead: c.Dead, Diagnostics: c.Diagnostics, Reset: c.Reset, Queue: c.QueueRules, Children: c.Children,
+		Ender: ender, Dead: c.Dead, Diagnostics: c.Diagnostics, Reset: c.Reset, Queue: c.QueueRules, Inbound: c.Inbound, Children: c.Children,
 		Store: c.Store, Connections: c.Connections, Lanes: c.Lanes, Claims: c.Claims, Notify: c.Notify, Log: c.Transcripts, Files: c.Files, Jobs: c.Jobs,
 		Auth: auth, Directory: dir, Clock: c.Clock, NewID: c.NewID, Logger: c.Log, Version: c.Version,
 		MaxPayload: c.MaxPayload, MaxReply: c.MaxFrame, TickInterval: c.TickInterval, BusyWait: c.BusyWait,
