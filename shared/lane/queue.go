@@ -73,8 +73,8 @@ func (q *queued) pendingMode() string {
 	return Followup
 }
 
-// debounce is until when what waits waits for more: every arrival begins it anew, and
-// one that is not put together with the texts that gather ends it.
+// debounce is until when what is in the queue waits for more: every arrival begins it
+// anew, and one that is not put together with the texts that gather ends it.
 func (q *queued) debounce(c *Call) []table.SetOp {
 	until := c.Run.AcceptedAt + q.rules.Debounce
 	if q.flush {

@@ -2,6 +2,7 @@ package rpc_test
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -29,9 +30,7 @@ func inbound(t *testing.T, s table.Store, setting string) *world {
 func (c *client) texting(key, id, text string, more obj) *protocol.Disposition {
 	c.t.Helper()
 	p := obj{"sessionKey": key, "message": text, "idempotencyKey": id}
-	for k, v := range more {
-		p[k] = v
-	}
+	maps.Copy(p, more)
 	var sent protocol.ChatSent
 	c.ok("chat.send", p, &sent)
 	return sent.Disposition
