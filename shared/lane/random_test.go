@@ -177,6 +177,8 @@ func (s *storm) call(id string) {
 		_, steered, err = w.Lanes.Steer(ctx, c)
 	case 11:
 		c.Interrupt = true
+	case 12, 13, 14, 15:
+		c.Gather = 5 * time.Second
 	}
 	if err == nil && !steered {
 		_, err = w.Lanes.Accept(ctx, c)

@@ -41,6 +41,8 @@ func (r *runner) handle(ctx context.Context, wake lane.Wakeup) error {
 			return r.w.Lanes.Settle(ctx, m, r.w.Ends, "settle/"+r.w.NewID())
 		case lane.Forward:
 			return r.w.Lanes.Nudge(ctx, m, "lane", fmt.Sprintf("lane/%s/%d", r.w.NewID(), n))
+		case lane.Wait:
+			return r.w.Lanes.NudgeLater(ctx, m, d.For, "debounce")
 		case lane.Resume:
 			h, err = r.w.Claims.Resume(ctx, m)
 		case lane.Start:
