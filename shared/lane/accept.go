@@ -30,6 +30,9 @@ type Call struct {
 	// Gather is how long a message that finds nobody at work waits for more of its sender,
 	// with which it becomes one turn; 0: not at all.
 	Gather time.Duration
+	// With, if set, gives writes that are made together with the acceptance or not at
+	// all. It is asked for with every try, since their conditions may fail.
+	With func(context.Context) ([]table.Op, error)
 	// Accepted, if set, is called once when a new run is in the tables, before its
 	// wake-up is sent.
 	Accepted func(run.Status)
@@ -95,7 +98,7 @@ func (s *Service) Accept(ctx context.Context, c Call) (Accepted, error) {
 		if err == nil && known && fallsBack(ctx, &c, m, q, aimed) {
 			ops[1].AddTo = append(ops[1].AddTo, Fell(st.Ref.Run)...)
 		}
-		if err != nil {
+		if ops, err = c.with(ctx, ops, err); err != nil {
 			return Accepted{}, err
 		}
 		err = s.write(ctx, ops...)
@@ -112,7 +115,7 @@ func (s *Service) Accept(ctx context.Context, c Call) (Accepted, error) {
 			return s.known(ctx, c, ref, *ce.Found)
 		case failed && ce.Op == 1:
 			m, known = session.DecodeMeta(ref, ce.Found), true
-		case failed: // a message that was to be dropped is not where it was
+		case failed: // a message that was to be dropped is not where it was, or one of With's
 			if m, err = session.LoadMeta(ctx, s.Store, ref); err != nil {
 				return Accepted{}, err
 			}

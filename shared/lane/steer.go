@@ -60,7 +60,7 @@ func (s *Service) steerInto(ctx context.Context, c Call, m session.Meta) (acc Ac
 		}
 		st.Disposition = run.Disposition{Kind: IsSteered, RunID: into}
 		ops, err := steerOps(ref, m, &c)
-		if err != nil {
+		if ops, err = c.with(ctx, ops, err); err != nil {
 			return Accepted{}, false, err
 		}
 		err = s.write(ctx, ops...)
@@ -76,6 +76,10 @@ func (s *Service) steerInto(ctx context.Context, c Call, m session.Meta) (acc Ac
 			return acc, true, err
 		case failed && ce.Op == 1:
 			m = session.DecodeMeta(ref, ce.Found)
+		case failed && ce.Op > opMail: // one of With's: it is made again
+			if m, err = session.LoadMeta(ctx, s.Store, ref); err != nil {
+				return Accepted{}, false, err
+			}
 		case failed:
 			return Accepted{}, false, fmt.Errorf("%w: mailbox place is taken: %w", errDamaged, err)
 		default:
@@ -84,6 +88,9 @@ func (s *Service) steerInto(ctx context.Context, c Call, m session.Meta) (acc Ac
 	}
 	return Accepted{}, false, ErrUnavailable
 }
+
+// opMail is the place of the mailbox among steerOps.
+const opMail = 2
 
 func steerOps(ref session.Ref, m session.Meta, c *Call) ([]table.Op, error) {
 	st := &c.Run

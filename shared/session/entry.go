@@ -17,6 +17,7 @@ type Entry struct {
 	DisplayName    string `json:"displayName,omitempty"`
 	ThinkingLevel  string `json:"thinkingLevel,omitempty"`
 	VerboseLevel   string `json:"verboseLevel,omitempty"`
+	TraceLevel     string `json:"traceLevel,omitempty"`
 	ReasoningLevel string `json:"reasoningLevel,omitempty"`
 	FastMode       string `json:"fastMode,omitempty"`
 	ModelProvider  string `json:"providerOverride,omitempty"`
@@ -102,6 +103,34 @@ func PutEntry(ref Ref, e Entry) (table.Op, error) {
 	return table.Op{Kind: table.Put, Key: ref.EntryKey(), Item: table.Attrs{attrBody: b, attrRev: id.UUID()}}, nil
 }
 
+// ChangeEntry is the op that writes a change of the entry as it is now, for a transaction
+// with others. Its condition fails where somebody else has changed the entry since.
+func ChangeEntry(ctx context.Context, t table.Store, ref Ref, change func(*Entry)) (table.Op, error) {
+	it, err := t.Get(ctx, ref.EntryKey())
+	found := &it
+	if errors.Is(err, table.ErrNotFound) {
+		found = nil
+	} else if err != nil {
+		return table.Op{}, fmt.Errorf("read session entry: %w", err)
+	}
+	e, err := decodeEntry(found)
+	if err != nil {
+		return table.Op{}, err
+	}
+	change(&e)
+	return putOver(ref, e, found)
+}
+
+// putOver is PutEntry where the entry still is what was found; nil: there was none.
+func putOver(ref Ref, e Entry, found *table.Item) (table.Op, error) {
+	op, err := PutEntry(ref, e)
+	op.If = table.NotExists()
+	if found != nil {
+		op.If = table.Equal(table.P(attrRev), found.Attrs.Str(attrRev))
+	}
+	return op, err
+}
+
 // entryTries bounds how often a change is made again because another one came
 // between its reading and its writing.
 const entryTries = 16
@@ -124,13 +153,9 @@ func UpdateEntry(ctx context.Context, t table.Store, ref Ref, change func(*Entry
 		if err := change(&e); err != nil {
 			return e, err
 		}
-		op, err := PutEntry(ref, e)
+		op, err := putOver(ref, e, found)
 		if err != nil {
 			return e, err
-		}
-		op.If = table.NotExists()
-		if found != nil {
-			op.If = table.Equal(table.P(attrRev), found.Attrs.Str(attrRev))
 		}
 		_, err = t.Write(ctx, op)
 		ce, failed := table.Failed(err)
