@@ -34,7 +34,7 @@ type Facts struct {
 func Explain(f Facts) protocol.SessionExplained {
 	m := &f.Meta
 	e := protocol.SessionExplained{
-		TS: f.Now.UnixMilli(), Key: m.Key, SessionID: m.SessionID, State: f.Input.State,
+		TS: f.Now.UnixMilli(), Key: m.Key, SessionID: m.SessionID, PreviousID: m.PrevID, State: f.Input.State,
 		Claim: f.claim(), Active: f.active(), Queue: f.queue(), Unsettled: f.Unsettled, Bounds: f.bounds(), Settings: f.Settings,
 	}
 	if e.Unsettled == nil {

@@ -35,6 +35,9 @@ func text(e *protocol.SessionExplained) string {
 			line("  attempts without progress: %d of %d", r.Stalled, r.MaxStalled)
 		}
 	}
+	if e.PreviousID != "" {
+		line("started over by itself; before it was transcript %s", e.PreviousID)
+	}
 	for _, id := range e.Unsettled {
 		line("run %s has ended; its end is being told", id)
 	}

@@ -18,6 +18,9 @@ type SessionExplained struct {
 	Next      ExplainedAction   `json:"next"`
 	Then      []ExplainedAction `json:"then,omitempty"` // what comes where that does not change it
 	Text      string            `json:"text"`           // all of it for a person
+
+	// PreviousID is the transcript before the session started over by itself.
+	PreviousID string `json:"previousSessionId,omitempty"`
 }
 
 // ExplainedClaim is who may write the session.

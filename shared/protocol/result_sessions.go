@@ -6,6 +6,7 @@ import "encoding/json"
 type SessionRow struct {
 	Key               string   `json:"key"`
 	SessionID         string   `json:"sessionId,omitempty"`
+	PreviousID        string   `json:"previousSessionId,omitempty"` // of the transcript before the session started over by itself
 	AgentID           string   `json:"agentId,omitempty"`
 	Kind              string   `json:"kind"` // direct, group, global, unknown
 	Label             string   `json:"label,omitempty"`
@@ -36,6 +37,7 @@ type SessionRow struct {
 	Model              string `json:"model,omitempty"`
 	ThinkingLevel      string `json:"thinkingLevel,omitempty"`
 	VerboseLevel       string `json:"verboseLevel,omitempty"`
+	TraceLevel         string `json:"traceLevel,omitempty"`
 	ReasoningLevel     string `json:"reasoningLevel,omitempty"`
 	FastMode           any    `json:"fastMode,omitempty"` // bool or "auto"
 	SendPolicy         string `json:"sendPolicy,omitempty"`

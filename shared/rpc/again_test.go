@@ -1,6 +1,7 @@
 package rpc_test
 
 import (
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -74,6 +75,18 @@ func TestRuntime33_AStaleSessionStartsOver(t *testing.T) {
 		after := w.idle(key)
 		if after.SessionID == before.SessionID || after.PrevID != before.SessionID || after.Began == 0 {
 			t.Errorf("%s after %s: %+v", after.SessionID, before.SessionID, after)
+		}
+		var d protocol.SessionDescribed
+		var l protocol.SessionsList
+		var e protocol.SessionExplained
+		c.ok("sessions.describe", obj{"key": "s"}, &d)
+		c.ok("sessions.list", obj{}, &l)
+		c.ok("sessions.explain", obj{"key": "s"}, &e)
+		if d.Session.PreviousID != before.SessionID || len(l.Sessions) != 1 || l.Sessions[0].PreviousID != before.SessionID || e.PreviousID != before.SessionID {
+			t.Errorf("before it was %s: %+v, %+v, %+v", before.SessionID, d.Session, l.Sessions, e)
+		}
+		if !strings.Contains(e.Text, "before it was transcript "+before.SessionID) {
+			t.Errorf("%s", e.Text)
 		}
 		if texts := w.model.texts(); len(texts) != 1 || texts[0] != "a new one" {
 			t.Errorf("the model saw %q", texts)

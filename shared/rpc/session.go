@@ -89,9 +89,9 @@ func (g *Gateway) sessionRow(ctx context.Context, v *view, agents []Agent) (prot
 	limit := int64(rules.Cap)
 	_, rest, _ := strings.Cut(strings.TrimPrefix(m.Key, "agent:"), ":")
 	r := protocol.SessionRow{
-		Key: m.Key, SessionID: m.SessionID, AgentID: agent, Kind: kindOf(rest), Label: e.Label, DisplayName: e.DisplayName,
+		Key: m.Key, SessionID: m.SessionID, PreviousID: m.PrevID, AgentID: agent, Kind: kindOf(rest), Label: e.Label, DisplayName: e.DisplayName,
 		IsMain: rest == session.MainKey, CreatedAt: m.Created, Status: statusOf(m), LastRunID: m.LastRun, AbortedLastRun: m.LastEnd == string(run.Aborted),
-		ThinkingLevel: e.ThinkingLevel, VerboseLevel: e.VerboseLevel, ReasoningLevel: e.ReasoningLevel, SendPolicy: e.SendPolicy,
+		ThinkingLevel: e.ThinkingLevel, VerboseLevel: e.VerboseLevel, TraceLevel: e.TraceLevel, ReasoningLevel: e.ReasoningLevel, SendPolicy: e.SendPolicy,
 		QueueMode: e.QueueMode, EffectiveQueueMode: rules.Mode, QueueDrop: rules.Drop,
 		QueueDebounceMs: &rules.Debounce, QueueCap: &limit, Archived: e.Archived, Pinned: e.Pinned, Category: e.Category,
 		InputTokens: m.TokensIn, OutputTokens: m.TokensOut, TotalTokens: m.TokensIn + m.TokensOut,
