@@ -39,6 +39,9 @@ func TestTerminalShowsTextOnceAsItComes(t *testing.T) {
 		"another final":     {[][2]string{{"s:1", "Draft"}}, []string{"Final"}, "Draft\nFinal\n"},
 		"ends in a newline": {[][2]string{{"s:1", "Hello\n"}}, []string{"Hello\n"}, "Hello\n\n"},
 		"silent":            {nil, nil, ""},
+		"a card":            {[][2]string{{"s:1", "Hello"}}, []string{"Card", "Hello"}, "Hello\nCard\n"},
+		"a card, no stream": {nil, []string{"Card", "Hello"}, "Card\n\nHello\n"},
+		"a card, and rest":  {[][2]string{{"s:1", "Hel"}}, []string{"Card", "Hello"}, "Hello\nCard\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

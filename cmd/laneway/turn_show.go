@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"laneway/shared/client"
@@ -212,14 +213,31 @@ func (s *answer) final(f protocol.Final) bool {
 		fmt.Fprint(s.out, rest) // the last delta had not everything
 		s.shown, s.open = reply, true
 	}
+	for _, text := range texts { // likewise, behind what the gateway itself says
+		if rest, continues := strings.CutPrefix(text, s.shown); continues && s.shown != "" && rest != "" {
+			fmt.Fprint(s.out, rest)
+			s.shown, s.open = text, true
+		}
+	}
 	s.end()
-	if reply != "" && !s.has(reply) {
-		fmt.Fprintln(s.out, reply)
+	if missing := s.missing(texts); reply != "" && missing != "" && !s.has(reply) {
+		fmt.Fprintln(s.out, missing)
 	}
 	for _, line := range attachments {
 		fmt.Fprintln(s.out, line)
 	}
 	return reply != "" || len(attachments) > 0
+}
+
+// missing is what of a reply was not shown.
+func (s *answer) missing(texts []string) string {
+	var missing []string
+	for _, text := range texts {
+		if !slices.ContainsFunc(s.all, func(shown string) bool { return strings.TrimSpace(shown) == strings.TrimSpace(text) }) {
+			missing = append(missing, text)
+		}
+	}
+	return strings.Join(missing, "\n\n")
 }
 
 // has says whether a reply was shown: as the last message, or as all of them.

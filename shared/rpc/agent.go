@@ -12,6 +12,7 @@ import (
 	"laneway/shared/queue"
 	"laneway/shared/run"
 	"laneway/shared/session"
+	"laneway/shared/table"
 )
 
 func (g *Gateway) agentMethods() map[string]handler {
@@ -31,10 +32,6 @@ func (g *Gateway) agent(ctx context.Context, r *Request) error {
 	if err := knownLevel(r.Method, p.Thinking); err != nil {
 		return err
 	}
-	reset, text := resetCommand(p.Message)
-	if reset != "" && !r.Admin() {
-		return protocol.MissingScope(protocol.ScopeAdmin)
-	}
 	ref, agent, err := g.agentSession(ctx, r, &p)
 	if err != nil {
 		return err
@@ -46,38 +43,63 @@ func (g *Gateway) agent(ctx context.Context, r *Request) error {
 	if err := g.agentAllowed(ctx, ref, &p); err != nil {
 		return err
 	}
-	if reset != "" {
-		if done, err := g.resetFirst(ctx, r, ref, p.IdempotencyKey, hash, reset, text); done || err != nil {
-			return err
-		}
-		p.Message = text
-	}
-	inline, done, err := g.agentDirected(ctx, r, ref, hash, &p)
-	if done || err != nil {
-		return err
-	}
 	files, err := g.attached(ctx, r, p.Attachments)
 	if err != nil {
 		return err
+	}
+	a := asked{text: p.Message}
+	if strings.Contains(p.Message, "/") {
+		if st, known, err := g.recorded(ctx, ref.Tenant, p.IdempotencyKey); known || err != nil {
+			return g.afterAccept(ctx, r, lane.Accepted{Status: st, Repeat: true}, errors.Join(err, conflict(st, hash)))
+		}
+		if a, err = g.read(ctx, r, ref, p.Message, len(p.Attachments) > 0); err != nil {
+			return err
+		}
+	}
+	if a.alone {
+		return g.agentAlone(ctx, r, ref, caller{r.Method, p.IdempotencyKey, hash}, &a)
+	}
+	if a.reason != "" {
+		if err := g.resetBefore(ctx, ref, p.IdempotencyKey, a.reason); err != nil {
+			return err
+		}
 	}
 	w := r.waiter(run.WaitFinal)
 	st := run.Status{
 		Ref: run.RefOf(ref.Tenant, p.IdempotencyKey), RunID: p.IdempotencyKey, SessionKey: ref.Key, AgentID: agent,
 		Lane: laneOf(p.Lane), Method: r.Method, RequestHash: hash, Origin: &w,
 		Input: run.Input{
-			Message: p.Message, Attachments: files, ExtraPrompt: p.ExtraSystemPrompt, PromptMode: p.PromptMode, RunKind: p.BootstrapContextRunKind, Thinking: p.Thinking,
+			Message: a.text, Attachments: files, Cards: a.answer, ExtraPrompt: p.ExtraSystemPrompt, PromptMode: p.PromptMode,
+			RunKind: p.BootstrapContextRunKind, Thinking: p.Thinking,
 			Provider: p.Provider, Model: p.Model, TimeoutMs: budget(p.Timeout, time.Second), Cwd: p.Cwd, Label: p.Label, SessionID: p.SessionID,
 		},
 	}
-	inline.apply(&st.Input)
+	a.levels.apply(&st.Input)
 	if err := g.freshen(ctx, ref, &st.Input); err != nil {
 		return err
 	}
 	acc, err := g.Lanes.Accept(ctx, lane.Call{
 		Run: st, ConnectionID: r.Conn.ID, FrameAt: r.frame.At,
+		With:     func(ctx context.Context) ([]table.Op, error) { return g.kept(ctx, ref, &a) },
 		Accepted: func(st run.Status) { g.replyAccepted(r, st) },
 	})
+	if err == nil && len(a.changes) > 0 && !acc.Repeat && !acc.Stopped {
+		g.announce(ctx, ref, "patch")
+	}
 	return g.afterAccept(ctx, r, acc, err)
+}
+
+// agentAlone answers a call of nothing but commands: it has ended, and is answered at
+// once.
+func (g *Gateway) agentAlone(ctx context.Context, r *Request, ref session.Ref, by caller, a *asked) error {
+	st, again, err := g.answerAlone(ctx, ref, by, a)
+	switch {
+	case err != nil:
+		return err
+	case again:
+		return g.afterAccept(ctx, r, lane.Accepted{Status: st, Repeat: true}, conflict(st, by.hash))
+	}
+	return g.replyFinal(r, st)
 }
 
 // agentAllowed checks what a call says about the session that it expects. It reads

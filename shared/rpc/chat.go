@@ -2,7 +2,9 @@ package rpc
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"strings"
 	"time"
 
 	"laneway/shared/lane"
@@ -10,6 +12,7 @@ import (
 	"laneway/shared/protocol"
 	"laneway/shared/run"
 	"laneway/shared/session"
+	"laneway/shared/table"
 	"laneway/shared/transcript"
 )
 
@@ -53,73 +56,166 @@ func (g *Gateway) send(ctx context.Context, r *Request, p *protocol.ChatSendPara
 	if err := knownLevel(r.Method, p.Thinking); err != nil {
 		return err
 	}
-	var inline inlined
-	if !p.SuppressCommandInterpretation {
-		if done, err := g.command(ctx, r, ref, hash, p, &inline); done || err != nil {
-			return err
-		}
-	}
-	if p.Deliver {
-		if err := g.mayDeliver(ctx, ref); err != nil {
-			return err
-		}
-	}
-	st, err := g.chatRun(ctx, r, ref, agent, hash, p)
+	files, err := g.attached(ctx, r, p.Attachments)
 	if err != nil {
 		return err
 	}
-	gather := g.gather(ref, p, &inline)
-	if err := g.freshen(ctx, ref, &st.Input); err != nil {
+	return g.say(ctx, r, message{ref: ref, agent: agent, hash: hash, ChatSendParams: p, files: files})
+}
+
+// message is what is said into a session, and answered by chat events.
+type message struct {
+	*protocol.ChatSendParams
+
+	ref         session.Ref
+	agent, hash string
+	files       json.RawMessage // stored
+	cwd         string
+	made        *protocol.SessionChanged // the reply to a message that a session was made with
+}
+
+// say accepts a message, or does what it asks for. What may refuse it comes before
+// anything that it changes.
+func (g *Gateway) say(ctx context.Context, r *Request, m message) error {
+	a := asked{text: m.Message}
+	if !m.SuppressCommandInterpretation && (strings.Contains(m.Message, "/") || isStop(m.Message)) {
+		_, known, err := g.recorded(ctx, m.ref.Tenant, m.IdempotencyKey)
+		if err == nil && !known {
+			a, err = g.read(ctx, r, m.ref, m.Message, len(m.Attachments) > 0)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if m.Deliver && !a.stop && !a.alone {
+		if err := g.mayDeliver(ctx, m.ref); err != nil {
+			return err
+		}
+	}
+	switch {
+	case a.stop:
+		ids, _, err := g.stop(ctx, r, m.ref, "", stopStop)
+		if err != nil {
+			return err
+		}
+		return m.answer(r, protocol.NewChatAborted(ids...), false)
+	case a.alone:
+		return g.sayAlone(ctx, r, m, &a)
+	case a.reason != "":
+		if err := g.resetBefore(ctx, m.ref, m.IdempotencyKey, a.reason); err != nil {
+			return err
+		}
+	}
+	st := m.run(r, &a)
+	if err := g.freshen(ctx, m.ref, &st.Input); err != nil {
 		return err
 	}
-	if p.FastMode != nil {
-		st.Input.Fast = fastMode(*p.FastMode)
-	}
-	inline.levels.apply(&st.Input)
+	var card *run.Status
 	call := lane.Call{
-		Run: st, ConnectionID: r.Conn.ID, FrameAt: r.frame.At, Gather: gather,
+		Run: st, ConnectionID: r.Conn.ID, FrameAt: r.frame.At, Gather: g.gather(&m, &a),
 		Rules: func(ctx context.Context) (lane.Rules, error) {
-			rules, err := g.rules(ctx, ref, p.QueueMode, inline.queue)
+			rules, err := g.rules(ctx, m.ref, m.QueueMode, a.queue)
 			if st.Input.ResetReason != "" && rules.Mode == lane.Steer {
 				rules.Mode = lane.Followup // not into a job's run, whose transcript is the old one
 			}
 			return rules, err
 		},
 		Accepted: func(st run.Status) {
-			g.reply(r, protocol.ChatSent{RunID: st.RunID, Status: protocol.StatusStarted, Disposition: st.Disposition.Wire()})
+			if err := m.answer(r, protocol.ChatSent{RunID: st.RunID, Status: protocol.StatusStarted, Disposition: st.Disposition.Wire()}, true); err != nil {
+				g.Logger.Error("reply not encoded", "err", err)
+				r.frame.Send(protocol.AppendError(nil, r.ID, protocol.Internal()))
+			}
+			if card != nil {
+				g.tellCard(r, *card)
+			}
 			g.acknowledge(ctx, r, st)
 		},
 	}
+	if len(a.changes) > 0 || a.answer != "" {
+		call.With = func(ctx context.Context) (ops []table.Op, err error) {
+			card, ops, err = g.beside(ctx, m, &a)
+			return ops, err
+		}
+	}
 	acc, err := g.Lanes.Accept(ctx, call)
-	g.Notify.Receipts(ctx, ref.Tenant, ref.Key, acc.Changed)
+	g.Notify.Receipts(ctx, m.ref.Tenant, m.ref.Key, acc.Changed)
+	if err == nil && len(a.changes) > 0 && !acc.Repeat && !acc.Stopped {
+		g.announce(ctx, m.ref, "patch")
+	}
+	if m.made != nil && err == nil {
+		if acc.Repeat || acc.Stopped {
+			return r.Reply(m.made)
+		}
+		return nil
+	}
 	return g.afterSend(ctx, r, acc, err)
 }
 
 // gather is how long a message waits for more of its sender (spec: runtime 2.8): a text
 // that says nothing of itself. Files, commands and what is said of one message alone
-// let nothing wait.
-func (g *Gateway) gather(ref session.Ref, p *protocol.ChatSendParams, inline *inlined) time.Duration {
-	if *inline != (inlined{}) || len(p.Attachments) > 0 || p.QueueMode != "" || p.Thinking != "" || p.SessionID != "" || p.FastMode != nil || p.TimeoutMs != nil {
+// let nothing wait, nor does the message that a session is made with.
+func (g *Gateway) gather(m *message, a *asked) time.Duration {
+	if m.made != nil || a.text != m.Message || len(m.Attachments) > 0 || m.QueueMode != "" || m.Thinking != "" || m.SessionID != "" || m.FastMode != nil || m.TimeoutMs != nil {
 		return 0
 	}
-	return g.Inbound.For(session.PlaceOf(ref.Key).Channel)
+	return g.Inbound.For(session.PlaceOf(m.ref.Key).Channel)
+}
+
+// answer replies to a message: with a payload, or with the session that it was made
+// with. started says whether a run is known by the message's key.
+func (m *message) answer(r *Request, payload any, started bool) error {
+	if m.made == nil {
+		return r.Reply(payload)
+	}
+	if m.made.RunStarted = &started; !started {
+		m.made.RunID = ""
+	}
+	return r.Reply(m.made)
+}
+
+// sayAlone answers a message of nothing but commands: the reply, and the one event of
+// its run.
+func (g *Gateway) sayAlone(ctx context.Context, r *Request, m message, a *asked) error {
+	st, again, err := g.answerAlone(ctx, m.ref, caller{methodChat, m.IdempotencyKey, m.hash}, a)
+	switch {
+	case err != nil:
+		return err
+	case again && m.made == nil:
+		return g.afterSend(ctx, r, lane.Accepted{Status: st, Repeat: true}, conflict(st, m.hash))
+	case again && conflict(st, m.hash) != nil:
+		return protocol.ChatConflict()
+	}
+	if m.made != nil { // as it is by now
+		if *m.made, err = g.changed(ctx, m.ref, protocol.SessionChanged{RunID: m.IdempotencyKey}); err != nil {
+			return err
+		}
+	}
+	if err := m.answer(r, protocol.ChatSent{RunID: st.RunID, Status: protocol.StatusStarted}, true); err != nil || again {
+		return err
+	}
+	g.tellCard(r, st)
+	return nil
 }
 
 // methodChat is the method of runs that tell what comes of them as chat events.
 const methodChat = "chat.send"
 
-// chatRun is the record of a run for a chat message.
-func (g *Gateway) chatRun(ctx context.Context, r *Request, ref session.Ref, agent, hash string, p *protocol.ChatSendParams) (run.Status, error) {
-	files, err := g.attached(ctx, r, p.Attachments)
+// run is the record of a run for a message.
+func (m *message) run(r *Request, a *asked) run.Status {
 	w := r.waiter(run.WaitNone)
-	return run.Status{
-		Ref: run.RefOf(ref.Tenant, p.IdempotencyKey), RunID: p.IdempotencyKey, SessionKey: ref.Key, AgentID: agent,
-		Method: methodChat, RequestHash: hash, Origin: &w,
+	st := run.Status{
+		Ref: run.RefOf(m.ref.Tenant, m.IdempotencyKey), RunID: m.IdempotencyKey, SessionKey: m.ref.Key, AgentID: m.agent,
+		Method: methodChat, RequestHash: m.hash, Origin: &w,
 		Input: run.Input{
-			Message: p.Message, Attachments: files, Thinking: p.Thinking, TimeoutMs: budget(p.TimeoutMs, time.Millisecond),
-			SessionID: p.SessionID,
+			Message: a.text, Attachments: m.files, Thinking: m.Thinking, TimeoutMs: budget(m.TimeoutMs, time.Millisecond),
+			Cwd: m.cwd, SessionID: m.SessionID,
 		},
-	}, err
+	}
+	if m.FastMode != nil {
+		st.Input.Fast = fastMode(*m.FastMode)
+	}
+	a.levels.apply(&st.Input)
+	return st
 }
 
 // mayDeliver refuses replies to a channel that the session's policy denies.

@@ -16,23 +16,18 @@ import (
 // methodAgent is the method whose runs always wait their turn; a stop must not.
 const methodAgent = "agent"
 
-// card answers a message that is nothing but a command which shows something.
-func (g *Gateway) card(ctx context.Context, r *Request, ref session.Ref, message string) (text string, ok bool, err error) {
-	if d, rest, found, problem := queueDirective(message); found && problem != nil {
-		return problem.Error(), true, nil //nolint:nilerr // it is a text for the user
-	} else if found && rest == "" {
-		text, err = g.queueCommand(ctx, ref, d)
-		return text, true, err
-	}
+// card answers a message that is nothing but a command which shows something, and no
+// shortcut.
+func (g *Gateway) card(ctx context.Context, r *Request, ref session.Ref, a *asked, message string) (text string, ok bool, err error) {
 	word, rest := cutWord(strings.TrimSpace(message))
+	word = strings.ToLower(word)
+	if text, ok := absent(word, rest); ok {
+		return text, true, nil
+	}
 	if rest != "" {
 		return "", false, nil
 	}
-	switch strings.ToLower(word) {
-	case "/help":
-		return helpText, true, nil
-	case "/commands":
-		return commandsText(), true, nil
+	switch word {
 	case "/stop":
 		if r.Method != methodAgent { // chat messages are answered as chat.abort is
 			return "", false, nil
@@ -42,22 +37,84 @@ func (g *Gateway) card(ctx context.Context, r *Request, ref session.Ref, message
 			return "Nothing is at work.", true, err
 		}
 		return "⚙️ Agent was aborted." + others.String(), true, nil
-	case "/whoami":
-		return fmt.Sprintf("You are on connection %s of tenant %s.", r.Conn.ID, r.Tenant()), true, nil
-	case "/status":
-		text, err = g.statusCard(ctx, ref)
-		return text, true, err
 	case "/usage":
-		text, err = g.usageCard(ctx, ref)
+		text, err = g.usageCard(ctx, ref, a)
 		return text, true, err
 	}
 	return "", false, nil
 }
 
+// absent answers a command about what this gateway has not, where nothing but its own
+// words follows it: anything else is a text.
+func absent(word, rest string) (text string, ok bool) {
+	name, level, _ := strings.Cut(word, ":")
+	rest = strings.TrimSpace(level + " " + rest)
+	switch name {
+	case "/elevated", "/elev":
+		if len(strings.Fields(rest)) > 1 {
+			return "", false
+		}
+		return "There is no elevated mode here: tools always run with the rights that their agent is configured with.", true
+	case "/exec":
+		for option := range strings.FieldsSeq(rest) {
+			if key, _, ok := strings.Cut(option, "="); !ok || !execOptions[strings.ToLower(key)] {
+				return "", false
+			}
+		}
+		return "There is a single exec host here, the agent's own workspace: host, security, ask and node cannot be chosen.", true
+	}
+	return "", false
+}
+
+var execOptions = map[string]bool{"host": true, "security": true, "ask": true, "node": true}
+
+// shortcuts answers those among what was found, each once, in its place.
+func (g *Gateway) shortcuts(ctx context.Context, r *Request, ref session.Ref, a *asked, found []said, answers []string) (err error) {
+	done := map[string]bool{}
+	for i, s := range found {
+		if done[s.name] || !s.shortcut() {
+			continue
+		}
+		done[s.name] = true
+		switch s.name {
+		case dirHelp:
+			answers[i] = helpText
+		case dirCommands:
+			answers[i] = commandsText()
+		case dirWhoami:
+			answers[i] = whoami(r, ref)
+		case dirStatus:
+			if answers[i], err = g.statusCard(ctx, ref, a); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// whoami says who the gateway takes a caller for; nothing of it opens anything.
+func whoami(r *Request, ref session.Ref) string {
+	c := &r.Conn
+	who := "a token"
+	if c.Name != "" {
+		who = "the token " + c.Name
+	}
+	if c.DeviceID != "" {
+		who += ", device " + c.DeviceID
+	}
+	return strings.Join([]string{
+		"👤 You are here with " + who + " • tenant " + r.Tenant(),
+		"🔌 Connection: " + c.ID + " • client " + c.Client.ID + " (" + c.Client.Mode + ")",
+		"🔑 Role: " + c.Role + " • scopes: " + strings.Join(c.Scopes, ", "),
+		"🧵 Session: " + ref.Key + " • agent: " + session.AgentOf(ref.Key),
+	}, "\n")
+}
+
 const helpText = "Write a message and the agent answers.\n" +
 	"Session: /new, /reset, /stop, /queue, /status, /usage\n" +
-	"Options: /think <level>, /model <provider/id>, /fast on|off|auto, /verbose on|full|off, /reasoning on|off|stream\n" +
-	"An option alone holds for the session, within a message for that message. More: /commands"
+	"Options: /think <level>, /model <provider/id>, /fast on|off|auto, /verbose on|full|off, /reasoning on|off|stream, /trace on|off\n" +
+	"An option alone holds for the session, within a message for that message. /help, /commands, /status and /whoami are answered " +
+	"within a message, too. More: /commands"
 
 func commandsText() string {
 	lines := []string{"Commands:"}
@@ -72,11 +129,12 @@ func commandsText() string {
 }
 
 // statusCard says how things stand with a session.
-func (g *Gateway) statusCard(ctx context.Context, ref session.Ref) (string, error) {
+func (g *Gateway) statusCard(ctx context.Context, ref session.Ref, a *asked) (string, error) {
 	v, agents, infos, err := g.judging(ctx, ref)
 	if err != nil {
 		return "", err
 	}
+	a.over(&v)
 	m, e, agent := &v.m, v.prefs(), session.AgentOf(ref.Key)
 	pre, err := g.preferred(ctx, agents, agent)
 	if err != nil {
@@ -139,11 +197,12 @@ func money(m cost.Money) string {
 }
 
 // usageCard says what a session and its last run have used.
-func (g *Gateway) usageCard(ctx context.Context, ref session.Ref) (string, error) {
+func (g *Gateway) usageCard(ctx context.Context, ref session.Ref, a *asked) (string, error) {
 	v, agents, infos, err := g.judging(ctx, ref)
 	if err != nil {
 		return "", err
 	}
+	a.over(&v)
 	m := &v.m
 	used := modelOf(v.prefs(), agents, session.AgentOf(ref.Key))
 	lines := []string{fmt.Sprintf("📊 Session: %d tokens in, %d out, cost as %s/%s: %s", m.TokensIn, m.TokensOut,

@@ -19,49 +19,57 @@ const (
 // listWords show something instead of naming a model.
 var listWords = map[string]bool{"list": true, "status": true}
 
+// shows says whether /model shows something.
+func shows(s said) bool { return s.word == "" || listWords[strings.ToLower(s.word)] }
+
 // maxListed bounds the models that an answer lists.
 const maxListed = 50
 
-// modelCommand serves /model as a message of its own: it shows, lists, sets or resets.
-func (g *Gateway) modelCommand(ctx context.Context, r *Request, ref session.Ref, s said) (string, error) {
+// modelCommand is /model as a message of its own: it shows, lists, sets or resets.
+func (g *Gateway) modelCommand(ctx context.Context, r *Request, ref session.Ref, s said) (change func(*session.Entry), text string, err error) {
 	switch strings.ToLower(s.word) {
 	case "", "status":
-		return g.modelShown(ctx, ref)
+		text, err = g.modelShown(ctx, ref)
+		return nil, text, err
 	case "list":
-		return g.modelsListed(ctx, ref)
+		text, err = g.modelsListed(ctx, ref)
+		return nil, text, err
 	}
-	return g.setModel(ctx, r, ref, s)
+	return g.chosenModel(ctx, r, ref, s)
 }
 
-// setModel keeps a model in the session, or takes the choice back.
-func (g *Gateway) setModel(ctx context.Context, r *Request, ref session.Ref, s said) (string, error) {
+// chosenModel is the change that keeps a model in the session, or takes the choice back,
+// and what is said of it; nil where there is no such model.
+func (g *Gateway) chosenModel(ctx context.Context, r *Request, ref session.Ref, s said) (change func(*session.Entry), text string, err error) {
 	agents, err := g.Directory.Agents(ctx, ref.Tenant)
 	if err != nil {
-		return "", err
+		return nil, "", err
 	}
 	if s.clear {
-		err := g.keepEntry(ctx, ref, func(e *session.Entry) {
-			e.ModelProvider, e.ModelOverride, e.ModelSource = "", "", sourceDefault
-		})
 		used := modelOf(session.Entry{}, agents, session.AgentOf(ref.Key))
-		return fmt.Sprintf("Model reset to default (%s/%s).", used.ModelProvider, used.Model), err
+		return func(e *session.Entry) { e.ModelProvider, e.ModelOverride, e.ModelSource = "", "", sourceDefault },
+			fmt.Sprintf("Model reset to default (%s/%s).", used.ModelProvider, used.Model), nil
 	}
 	creds, err := g.configuredCredentials(ctx, ref.Tenant)
 	if err != nil {
-		return "", err
+		return nil, "", err
 	}
 	name, pin := cutProfile(s.word, creds)
 	provider, id, err := g.findModel(ctx, r, name)
 	if perr, unknown := errors.AsType[*protocol.Error](err); unknown && perr.Code == protocol.CodeInvalidRequest {
-		return fmt.Sprintf("Unknown model %q. Use /model list to see what there is.", clipWord(s.word)), nil
+		return nil, fmt.Sprintf("Unknown model %q. Use /model list to see what there is.", clipWord(s.word)), nil
 	}
 	if err != nil {
-		return "", err
+		return nil, "", err
 	}
 	if pin != "" && !opens(creds, pin, provider) {
-		return fmt.Sprintf("The credential %s is not one of %s.", pin, provider), nil
+		return nil, fmt.Sprintf("The credential %s is not one of %s.", pin, provider), nil
 	}
-	err = g.keepEntry(ctx, ref, func(e *session.Entry) {
+	text = fmt.Sprintf("Model set to %s/%s.", provider, id)
+	if pin != "" {
+		text = fmt.Sprintf("Model set to %s/%s with the credential %s.", provider, id, pin)
+	}
+	return func(e *session.Entry) {
 		e.ModelProvider, e.ModelOverride, e.ModelSource = provider, id, sourceUser
 		switch {
 		case pin != "":
@@ -69,12 +77,7 @@ func (g *Gateway) setModel(ctx context.Context, r *Request, ref session.Ref, s s
 		case !opens(creds, e.AuthProfile, provider):
 			e.AuthProfile, e.AuthProfileSource, e.AuthProfileFor = "", "", ""
 		}
-	})
-	text := fmt.Sprintf("Model set to %s/%s.", provider, id)
-	if pin != "" {
-		text = fmt.Sprintf("Model set to %s/%s with the credential %s.", provider, id, pin)
-	}
-	return text, err
+	}, text, nil
 }
 
 // configuredCredentials lists the credentials that a configuration names.

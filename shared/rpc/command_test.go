@@ -152,25 +152,3 @@ func TestLoop8_WhatIsKeptIsKnown(t *testing.T) {
 		t.Errorf("%+v, %v", e, err)
 	}
 }
-
-// TestLoop8_DirectivesOfAFirstMessage: the message that a session is made with is
-// answered as its directives say; the model does not see them, and it is no command.
-func TestLoop8_DirectivesOfAFirstMessage(t *testing.T) {
-	t.Parallel()
-	w := setup(t)
-	c := w.user()
-	for text, want := range map[string]string{"/fast on begin": "begin", "/model fake/fake-2 see /v /tmp": "see /v /tmp", "/help": "/help"} {
-		var made protocol.SessionChanged
-		c.ok("sessions.create", obj{"message": text}, &made)
-		c.ok("agent.wait", obj{"runId": made.RunID, "timeoutMs": 15000}, nil)
-		w.idle(made.Key)
-		if got := w.model.texts(); len(got) != 1 || got[0] != want {
-			t.Errorf("%s: the model was asked %q", text, got)
-		}
-		e, err := session.LoadEntry(context.Background(), w.store, w.ref(made.Key))
-		must(t, err)
-		if e.FastMode != "" || (e.ModelOverride == "fake-2") != strings.HasPrefix(text, "/model") {
-			t.Errorf("%s: %+v", text, e)
-		}
-	}
-}

@@ -28,18 +28,27 @@ func (l levels) apply(in *run.Input) {
 const (
 	dirThink     = "think"
 	dirVerbose   = "verbose"
+	dirTrace     = "trace"
 	dirReasoning = "reasoning"
 	dirFast      = "fast"
 	dirModel     = "model"
+
+	// Shortcuts are answered by the gateway, also beside a text (spec: loop 8).
+	dirHelp     = "help"
+	dirCommands = "commands"
+	dirStatus   = "status"
+	dirWhoami   = "whoami"
 )
 
 // directives are their spellings.
 var directives = map[string]string{
 	"/think": dirThink, "/thinking": dirThink, "/t": dirThink,
 	"/verbose": dirVerbose, "/v": dirVerbose,
+	"/trace":     dirTrace,
 	"/reasoning": dirReasoning, "/reason": dirReasoning,
 	"/fast":  dirFast,
 	"/model": dirModel,
+	"/help":  dirHelp, "/commands": dirCommands, "/status": dirStatus, "/whoami": dirWhoami,
 }
 
 // said is one directive of a message.
@@ -51,7 +60,17 @@ type said struct {
 	known bool   // word is a level
 }
 
+// shortcut says whether the directive is a question to the gateway. It takes no word.
+func (s said) shortcut() bool {
+	switch s.name {
+	case dirHelp, dirCommands, dirStatus, dirWhoami:
+		return true
+	}
+	return false
+}
+
 var (
+	traceLevels   = map[string]string{"on": "on", "off": "off", "true": "on", "false": "off"}
 	verboseLevels = map[string]string{"on": "on", "full": "full", "off": "off", "true": "on", "false": "off", "all": "full"}
 	showLevels    = map[string]string{"on": "on", "off": "off", "stream": "stream", "true": "on", "false": "off", "streaming": "stream"}
 	fastLevels    = map[string]string{"auto": "auto", "on": "on", "off": "off", "true": "on", "false": "off"}
@@ -67,6 +86,8 @@ func (s said) read(word string) said {
 		s.level, s.known = thinking.Parse(low)
 	case dirVerbose:
 		s.level, s.known = verboseLevels[low], verboseLevels[low] != ""
+	case dirTrace:
+		s.level, s.known = traceLevels[low], traceLevels[low] != ""
 	case dirReasoning:
 		s.level, s.known = showLevels[low], showLevels[low] != ""
 	case dirFast:
@@ -107,7 +128,7 @@ func cut(message string, isModel func(string) bool, bare bool) (found []said, re
 			s.known = isModel(s.word)
 		}
 		alone := strings.TrimSpace(rest[:at]) == "" && strings.TrimSpace(rest[end:]) == ""
-		if s.word != "" && !s.known && !alone || s.word == "" && !bare {
+		if s.word != "" && !s.known && !alone || s.word == "" && !bare && !s.shortcut() {
 			from = at + 1
 			continue
 		}
@@ -124,18 +145,13 @@ const maxDirectives = 32
 // nextDirective finds the first directive from a place on: where it begins and ends.
 func nextDirective(text string, from int) (at, end int, s said, ok bool) {
 	for i := from; i < len(text); i++ {
-		if text[i] != '/' || i > 0 && !isSpace(text[i-1]) {
+		name, j := directiveAt(text, i)
+		if name == "" {
 			continue
 		}
-		j := i + 1
-		for j < len(text) && (text[j] >= 'a' && text[j] <= 'z' || text[j] >= 'A' && text[j] <= 'Z') {
-			j++
+		if s = (said{name: name}); s.shortcut() {
+			return i, j, s, true
 		}
-		name, known := directives[strings.ToLower(text[i:j])]
-		if !known || j < len(text) && text[j] != ':' && !isSpace(text[j]) {
-			continue
-		}
-		s = said{name: name}
 		k := j
 		if k < len(text) && text[k] == ':' {
 			k++
@@ -158,6 +174,23 @@ func nextDirective(text string, from int) (at, end int, s said, ok bool) {
 	return 0, 0, s, false
 }
 
+// directiveAt is the name of the directive at a place, and where it ends; empty: there is
+// none. A shortcut has nothing behind it.
+func directiveAt(text string, i int) (name string, end int) {
+	if text[i] != '/' || i > 0 && !isSpace(text[i-1]) {
+		return "", i
+	}
+	j := i + 1
+	for j < len(text) && (text[j] >= 'a' && text[j] <= 'z' || text[j] >= 'A' && text[j] <= 'Z') {
+		j++
+	}
+	s := said{name: directives[strings.ToLower(text[i:j])]}
+	if j < len(text) && !isSpace(text[j]) && (text[j] != ':' || s.shortcut()) {
+		return "", i
+	}
+	return s.name, j
+}
+
 func isSpace(b byte) bool { return b == ' ' || b == '\n' || b == '\t' || b == '\r' }
 
 func wordEnd(text string, from int) int {
@@ -177,6 +210,8 @@ func (s said) options(think []string) string {
 		return strings.Join(think, ", ")
 	case dirVerbose:
 		return "on, full, off"
+	case dirTrace:
+		return "on, off"
 	case dirReasoning:
 		return "on, off, stream"
 	}
@@ -190,6 +225,8 @@ func (s said) title() string {
 		return "thinking level"
 	case dirVerbose:
 		return "verbose level"
+	case dirTrace:
+		return "trace level"
 	case dirReasoning:
 		return "reasoning level"
 	}

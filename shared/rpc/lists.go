@@ -90,10 +90,11 @@ func commands(args bool) []protocol.CommandRow {
 		option("model", "Show, list, set or reset the model of the session.", "provider/id, an alias, list, status or default."),
 		option("think", "Show or set the thinking level.", "off, minimal, low, medium, high, xhigh, adaptive, max, ultra or default.", "thinking", "t"),
 		option("verbose", "Show or set whether tools are told of.", "on, full or off.", "v"),
+		option("trace", "Show or set whether plugins may trace what they do.", "on or off."),
 		option("reasoning", "Show or set whether reasoning is shown.", "on, off or stream.", "reason"),
 		option("fast", "Show or set fast mode.", "auto, on, off or default."),
 		row("stop", "Stop what the session does.", ""),
-		row("new", "Start over, keeping nothing of the conversation.", "First message of the new conversation."),
+		row("new", "Start over, keeping nothing of the conversation.", "A model, first message of the new conversation."),
 		row("reset", "Start over, keeping nothing of the conversation.", "First message of the new conversation."),
 		row("queue", "Show or set what becomes of messages while a run is active.", "Mode and options, or default."),
 	}

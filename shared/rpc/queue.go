@@ -2,18 +2,14 @@ package rpc
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"unicode"
 
 	"laneway/shared/lane"
-	"laneway/shared/protocol"
 	"laneway/shared/queueing"
-	"laneway/shared/run"
 	"laneway/shared/session"
 	"laneway/shared/setting"
-	"laneway/shared/table"
 )
 
 // queueDirective reads a /queue command at the start of a message. rest is what
@@ -79,26 +75,14 @@ func (g *Gateway) entryRules(ref session.Ref, e session.Entry) lane.Rules {
 	return r
 }
 
-// queueCommand serves /queue as a message of its own: it shows, changes or resets
-// the session's settings, and gives the answer.
-func (g *Gateway) queueCommand(ctx context.Context, ref session.Ref, d queueing.Words) (string, error) {
-	e, err := session.LoadEntry(ctx, g.Store, ref)
-	if err != nil {
-		return "", err
-	}
+// queueText answers /queue as a message of its own with the settings that hold.
+func (g *Gateway) queueText(ref session.Ref, e session.Entry, changed bool) string {
 	head := "Current queue settings: "
-	if d.Any {
+	if changed {
 		head = "⚙️ Queue settings: "
-		e, err = session.UpdateEntry(ctx, g.Store, ref, func(e *session.Entry) error {
-			keepQueue(e, &d)
-			return nil
-		})
-		if err != nil {
-			return "", err
-		}
 	}
 	r := g.entryRules(ref, e)
-	return fmt.Sprintf("%smode=%s, debounce=%dms, cap=%d, drop=%s. Valid %s.", head, r.Mode, r.Debounce, r.Cap, r.Drop, queueing.Options), nil
+	return fmt.Sprintf("%smode=%s, debounce=%dms, cap=%d, drop=%s. Valid %s.", head, r.Mode, r.Debounce, r.Cap, r.Drop, queueing.Options)
 }
 
 // keepQueue writes what a /queue command says into a session's preferences.
@@ -113,40 +97,4 @@ func keepQueue(e *session.Entry, d *queueing.Words) {
 	if d.Cap != nil {
 		e.QueueCap = d.Cap
 	}
-}
-
-// notice answers a chat message that was a command with a text: as a run that has
-// ended, so that a repeat of its key is answered the same.
-func (g *Gateway) notice(ctx context.Context, r *Request, ref session.Ref, hash, runID, text string) error {
-	st, ops, err := g.noticed(ref, over{method: methodChat, runID: runID, hash: hash, text: text})
-	if err != nil {
-		return err
-	}
-	_, err = g.Store.Write(ctx, ops...)
-	if errors.Is(err, table.ErrCondition) {
-		if st, err = run.Load(ctx, g.Store, run.RefOf(ref.Tenant, runID)); err != nil {
-			return err
-		}
-		return g.afterSend(ctx, r, lane.Accepted{Status: st, Repeat: true}, conflict(st, hash))
-	}
-	if err != nil {
-		return err
-	}
-	return g.tellNotice(r, ref, st)
-}
-
-// tellNotice answers chat.send and sends the one event of its run.
-func (g *Gateway) tellNotice(r *Request, ref session.Ref, st run.Status) error {
-	if err := r.Reply(protocol.ChatSent{RunID: st.RunID, Status: protocol.StatusStarted}); err != nil {
-		return err
-	}
-	b, err := protocol.AppendEvent(nil, protocol.EventChat, protocol.ChatFinal{
-		Chat:    protocol.Chat{RunID: st.RunID, SessionKey: ref.Key, AgentID: st.AgentID, Seq: 1, State: protocol.ChatStateFinal},
-		Message: protocol.AssistantMessage(st.Outcome.Text, st.EndedAt),
-	})
-	if err != nil {
-		return err
-	}
-	r.frame.Send(b)
-	return nil
 }

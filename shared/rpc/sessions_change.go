@@ -2,16 +2,13 @@ package rpc
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"laneway/shared/id"
-	"laneway/shared/lane"
 	"laneway/shared/model"
 	"laneway/shared/protocol"
-	"laneway/shared/run"
 	"laneway/shared/session"
 )
 
@@ -80,7 +77,7 @@ func (g *Gateway) checkLevels(ctx context.Context, r *Request, ref session.Ref, 
 		member string
 		dir    string
 		value  *protocol.Optional[string]
-	}{{"thinkingLevel", dirThink, &p.ThinkingLevel}, {"verboseLevel", dirVerbose, &p.VerboseLevel}, {"reasoningLevel", dirReasoning, &p.ReasoningLevel}} {
+	}{{"thinkingLevel", dirThink, &p.ThinkingLevel}, {"verboseLevel", dirVerbose, &p.VerboseLevel}, {"traceLevel", dirTrace, &p.TraceLevel}, {"reasoningLevel", dirReasoning, &p.ReasoningLevel}} {
 		if !f.value.Set || f.value.Null {
 			continue
 		}
@@ -116,7 +113,6 @@ func unsupported(p *protocol.SessionsPatchParams) string {
 	}{
 		{"agentRuntime", p.AgentRuntime.Set && !p.AgentRuntime.Null},
 		{"contextWindow", p.ContextWindow.Set && !p.ContextWindow.Null},
-		{"traceLevel", p.TraceLevel.Set && !p.TraceLevel.Null},
 		{"elevatedLevel", p.ElevatedLevel.Set && !p.ElevatedLevel.Null},
 		{"responseUsage", p.ResponseUsage.Set && !p.ResponseUsage.Null},
 		{"groupActivation", p.GroupActivation.Set && !p.GroupActivation.Null},
@@ -147,6 +143,7 @@ func patch(e *session.Entry, p *protocol.SessionsPatchParams) {
 		{p.StatusNote, &e.StatusNote},
 		{p.ThinkingLevel, &e.ThinkingLevel},
 		{p.VerboseLevel, &e.VerboseLevel},
+		{p.TraceLevel, &e.TraceLevel},
 		{p.ReasoningLevel, &e.ReasoningLevel},
 		{p.SendPolicy, &e.SendPolicy},
 		{p.QueueMode, &e.QueueMode},
@@ -309,6 +306,15 @@ func (g *Gateway) sessionsCreate(ctx context.Context, r *Request) error {
 	if p.ThinkingLevel, err = g.firstLevel(ctx, r, ref, &p); err != nil {
 		return err
 	}
+	text := orElse(p.Message, p.Task)
+	begins := strings.TrimSpace(text) != "" || len(p.Attachments) > 0
+	files, err := g.attached(ctx, r, p.Attachments)
+	if err != nil {
+		return err
+	}
+	if _, err := g.read(ctx, r, ref, text, len(p.Attachments) > 0); err != nil {
+		return err // no session is made with a message that is refused
+	}
 	if err := g.ensure(ctx, ref); err != nil {
 		return err
 	}
@@ -335,31 +341,14 @@ func (g *Gateway) sessionsCreate(ctx context.Context, r *Request) error {
 		return err
 	}
 	defer g.announce(ctx, ref, "create")
-	text := orElse(p.Message, p.Task)
-	if strings.TrimSpace(text) == "" && len(p.Attachments) == 0 {
+	if !begins {
 		return r.Reply(out)
 	}
 	out.RunID, started = orElse(p.IdempotencyKey, g.NewID()), true
-	inline, text, err := g.firstWords(ctx, r, ref, out.RunID, text)
-	if err != nil {
-		return err
-	}
-	st, err := g.chatRun(ctx, r, ref, agent, hash, &protocol.ChatSendParams{
-		Message: text, IdempotencyKey: out.RunID, TimeoutMs: p.TimeoutMs, Attachments: p.Attachments,
+	return g.say(ctx, r, message{
+		ref: ref, agent: agent, hash: hash, files: files, cwd: p.Cwd, made: &out,
+		ChatSendParams: &protocol.ChatSendParams{Message: text, IdempotencyKey: out.RunID, TimeoutMs: p.TimeoutMs, Attachments: p.Attachments},
 	})
-	if err != nil {
-		return err
-	}
-	st.Input.Cwd = p.Cwd
-	inline.apply(&st.Input)
-	acc, err := g.Lanes.Accept(ctx, lane.Call{
-		Run: st, ConnectionID: r.Conn.ID, FrameAt: r.frame.At,
-		Accepted: func(run.Status) { g.reply(r, out) },
-	})
-	if err == nil && (acc.Repeat || acc.Stopped) {
-		return r.Reply(out)
-	}
-	return chatError(err)
 }
 
 // firstLevel is the thinking level that a session is made with, as it is stored.
@@ -377,20 +366,4 @@ func (g *Gateway) firstLevel(ctx context.Context, r *Request, ref session.Ref, p
 	}
 	err = g.checkLevels(ctx, r, ref, &v, &change)
 	return change.ThinkingLevel.Value, err
-}
-
-// firstWords takes the directives out of the message that a session is made with. One of
-// nothing else is a message all the same: there is no other answer to it.
-func (g *Gateway) firstWords(ctx context.Context, r *Request, ref session.Ref, runID, text string) (levels, string, error) {
-	if !strings.Contains(text, "/") {
-		return levels{}, text, nil
-	}
-	if _, err := run.Load(ctx, g.Store, run.RefOf(ref.Tenant, runID)); !errors.Is(err, run.ErrUnknown) {
-		return levels{}, text, err // a repeat
-	}
-	l, rest, _, err := g.directed(ctx, r, ref, text, true)
-	if err != nil || strings.TrimSpace(rest) == "" {
-		return levels{}, text, err
-	}
-	return l, rest, nil
 }

@@ -241,7 +241,7 @@ func TestLists(t *testing.T) {
 			t.Errorf("%s has args", x.Name)
 		}
 	}
-	if !slices.Equal(names, []string{"help", "commands", "status", "usage", "whoami", "model", "think", "verbose", "reasoning", "fast", "stop", "new", "reset", "queue"}) {
+	if !slices.Equal(names, []string{"help", "commands", "status", "usage", "whoami", "model", "think", "verbose", "trace", "reasoning", "fast", "stop", "new", "reset", "queue"}) {
 		t.Errorf("%v", names)
 	}
 	var meta protocol.ChatMetadata

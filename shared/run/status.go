@@ -39,6 +39,7 @@ type Input struct {
 	Verbose      string          `json:"verbose,omitempty"`   // of this message: on, full, off
 	Reasoning    string          `json:"reasoning,omitempty"` // of this message: on, off, stream
 	Fast         string          `json:"fast,omitempty"`      // of this message: on, off, auto
+	Cards        string          `json:"cards,omitempty"`     // what the gateway itself answers to the message, before the model
 	TimeoutMs    int64           `json:"timeoutMs,omitempty"` // of the run; -1: none; 0: the default
 	Cwd          string          `json:"cwd,omitempty"`
 	Label        string          `json:"label,omitempty"`

@@ -19,7 +19,7 @@ func (s *Status) Snapshot() protocol.Wait {
 	}
 	switch o.Kind {
 	case OK:
-		w.TerminalReply = protocol.NewReply(o.Text)
+		w.TerminalReply = protocol.NewReply(s.withCards(o.Text))
 	case Aborted:
 		w.Status, w.Error, w.LivenessState = protocol.StatusError, "aborted", ""
 		if o.StopReason == StopSuperseded {
@@ -77,13 +77,13 @@ func (s *Status) AppendFinal(requestID string, limit int) ([]byte, error) {
 		}
 		return protocol.AppendFailure(nil, requestID, protocol.FinalThrown(s.RunID, o.Error), e), nil
 	}
-	return protocol.FitFrame(limit, o.joined(), func(text string, cut bool) ([]byte, error) {
+	return protocol.FitFrame(limit, s.joined(), func(text string, cut bool) ([]byte, error) {
 		return protocol.AppendResult(nil, requestID, s.final(text, cut))
 	})
 }
 
 // Final is the payload of that reply where the run did not break.
-func (s *Status) Final() protocol.Final { return s.final(s.Outcome.joined(), false) }
+func (s *Status) Final() protocol.Final { return s.final(s.joined(), false) }
 
 func (s *Status) final(text string, cut bool) protocol.Final {
 	o := s.Outcome
@@ -95,6 +95,9 @@ func (s *Status) final(text string, cut bool) protocol.Final {
 	case cut:
 		r.Payloads = []protocol.Payload{{Text: text}}
 	default:
+		if s.Input.Cards != "" {
+			r.Payloads = []protocol.Payload{{Text: s.Input.Cards, IsStatusNotice: true}}
+		}
 		for _, p := range o.Payloads {
 			r.Payloads = append(r.Payloads, protocol.Payload{Text: p.Text, MediaURL: p.MediaURL, IsError: p.IsError, IsStatusNotice: p.Notice, IsReasoning: p.Reasoning})
 		}
@@ -122,12 +125,21 @@ func (s *Status) finalOf(r protocol.Result) protocol.Final {
 	return protocol.FinalAborted(s.RunID, o.StopReason, o.TimeoutPhase, o.ProviderStarted, res)
 }
 
-func (o *Outcome) joined() string {
-	texts := make([]string, len(o.Payloads))
-	for i, p := range o.Payloads {
+// joined is the text of all that the final reply has.
+func (s *Status) joined() string {
+	texts := make([]string, len(s.Outcome.Payloads))
+	for i, p := range s.Outcome.Payloads {
 		texts[i] = p.Text
 	}
-	return strings.Join(texts, "\n\n")
+	return s.withCards(strings.Join(texts, "\n\n"))
+}
+
+// withCards is a reply behind what the gateway itself has answered to the message.
+func (s *Status) withCards(text string) string {
+	if s.Input.Cards == "" || text == "" {
+		return s.Input.Cards + text
+	}
+	return s.Input.Cards + "\n\n" + text
 }
 
 // Price is what the run cost, in short: what it is made of is asked for by itself.

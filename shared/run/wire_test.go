@@ -113,6 +113,48 @@ func TestFinal_OfEveryEnding(t *testing.T) {
 }
 
 // F17: a run that was cut off is never ok, to nobody.
+
+// TestLoop8_CardsComeFirst: what the gateway itself answered to the message is the first
+// payload of every reply that has any, and part of what a wait tells.
+func TestLoop8_CardsComeFirst(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		out   run.Outcome
+		texts []string
+		wait  string
+	}{
+		"an answer": {run.Outcome{Kind: run.OK, Text: "hello", Payloads: []run.Payload{{Text: "hello"}}}, []string{"card", "hello"}, "card\n\nhello"},
+		"no answer": {run.Outcome{Kind: run.OK}, []string{"card"}, "card"},
+		"stopped":   {run.Outcome{Kind: run.Aborted, StopReason: "rpc", TimeoutPhase: "queue"}, []string{"card"}, ""},
+		"timed out": {run.Outcome{Kind: run.Timeout, Payloads: []run.Payload{{Text: "too late", IsError: true}}}, []string{"card", "too late"}, ""},
+		"failed":    {run.Outcome{Kind: run.Failed, Payloads: []run.Payload{{Text: "broken", IsError: true}}}, []string{"card", "broken"}, ""},
+	} {
+		st := run.Status{Ref: run.RefOf("t", "r"), RunID: "r", Input: run.Input{Cards: "card"}, Outcome: &row.out}
+		var got []string
+		for i, p := range st.Final().Result.Payloads {
+			got = append(got, p.Text)
+			if p.IsStatusNotice != (i == 0) {
+				t.Errorf("%s: payload %d: %+v", name, i, p)
+			}
+		}
+		if diff := cmp.Diff(row.texts, got); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+		if w := st.Snapshot(); row.wait != "" && (w.TerminalReply == nil || w.TerminalReply.Text != row.wait) {
+			t.Errorf("%s: a wait tells %+v", name, w.TerminalReply)
+		}
+		b, err := st.AppendFinal("q", 1<<20)
+		if err != nil || !strings.Contains(string(b), `"text":"card"`) {
+			t.Errorf("%s: %s, %v", name, b, err)
+		}
+	}
+	long := run.Status{RunID: "r", Input: run.Input{Cards: "card"}, Outcome: &run.Outcome{Kind: run.OK, Payloads: []run.Payload{{Text: strings.Repeat("x", 4000)}}}}
+	b, err := long.AppendFinal("q", 1000)
+	if err != nil || len(b) > 1000 || !strings.Contains(string(b), `"card\n\nxxx`) {
+		t.Errorf("%d bytes: %s, %v", len(b), b, err)
+	}
+}
+
 func TestF17_ACutOffRunIsNeverOK(t *testing.T) {
 	t.Parallel()
 	for name, c := range endings {
