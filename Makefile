@@ -126,9 +126,12 @@ storm: ## 40 clients write to 10 sessions for STORM (default 3m) while the model
 stop-times: ## how long ABORTS (default 200) stops take, on one machine and, with AWS_ENDPOINT_URL, over its stores
 	LANEWAY_ABORTS=$(ABORTS) go test -count=1 -timeout 40m -v ./test/stoptimes/...
 
+# Which gateway the terminal client meets: serve or stack.
+TARGET  ?= serve
+
 .PHONY: tui
-tui: ## the stock terminal client in tmux: steer, collect, stop, a killed gateway
-	scripts/tui.sh
+tui: ## the stock terminal client in tmux: steer, collect, stop, a death (TARGET=stack: deployed)
+	scripts/tui.sh $(TARGET)
 
 .PHONY: infra-test
 infra-test: ## the template's tests (the first build of its module takes a minute)
