@@ -205,7 +205,7 @@ func (s *Set) Preferred(agentID string) loop.Preferred {
 	}
 	_, _, level := s.Routes.Default(agentID)
 	d := s.Routes.Catalog().Defaults
-	return loop.Preferred{Thinking: level, Verbose: d.Verbose, Reasoning: d.Reasoning, Fast: d.Fast}
+	return loop.Preferred{Thinking: level, Verbose: d.Verbose, Reasoning: d.Reasoning, Fast: d.Fast, Timeout: d.Timeout}
 }
 
 // Directory is the set as the gateway lists it: every tenant has the same agents.
@@ -257,5 +257,5 @@ func (d directory) Preferences(context.Context, string) (rpc.Preferred, error) {
 		return rpc.Preferred{}, nil
 	}
 	c := d.s.Routes.Catalog().Defaults
-	return rpc.Preferred{Verbose: c.Verbose, Reasoning: c.Reasoning, Fast: c.Fast}, nil
+	return rpc.Preferred{Verbose: c.Verbose, Reasoning: c.Reasoning, Fast: c.Fast, RunTimeout: c.Timeout}, nil
 }

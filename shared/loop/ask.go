@@ -193,7 +193,7 @@ func (a *attempt) once(ctx context.Context, req model.Request) (answer, error) {
 		raw.WriteString(text)
 		a.show(hold.Push(filter.Push(text)))
 	}
-	windows := watch.Windows{ProviderTimeout: a.sel.Timeout, RunTimeout: a.runWindow(), AgentTimeout: a.r.AgentTimeout, Endpoint: a.sel.Endpoint, Cron: a.st.Lane == string(queue.Cron)}
+	windows := watch.Windows{ProviderTimeout: a.sel.Timeout, RunTimeout: a.runWindow(), AgentTimeout: a.agentTimeout(), Endpoint: a.sel.Endpoint, Cron: a.st.Lane == string(queue.Cron)}
 	defer a.h.Working(session.Work{Kind: session.WorkModel, Limit: a.silence(windows)})()
 	alive := func() { a.h.Progress(session.ProgressStream) }
 	for part, err := range watch.Idle(model.WithProgress(ctx, alive), a.r.Clock, windows, a.sel.Provider.Stream, req) {

@@ -122,6 +122,9 @@ func (a *attempt) work(ctx context.Context) error {
 		defer cancel()
 		return a.abandon(last, err)
 	}
+	if a.r.Preferred != nil {
+		a.preferred = a.r.Preferred(a.st.AgentID)
+	}
 	wctx, stop := a.watch()
 	defer stop()
 	err = a.turn(wctx)
@@ -151,9 +154,6 @@ func (r *Runner) last(ctx context.Context) (context.Context, context.CancelFunc)
 // prepare chooses model and tools. Its errors end the run: they are not transient.
 func (a *attempt) prepare(ctx context.Context) error {
 	var err error
-	if a.r.Preferred != nil {
-		a.preferred = a.r.Preferred(a.st.AgentID)
-	}
 	a.phase = phaseModel
 	if err := a.chooseModel(ctx); err != nil {
 		return err

@@ -99,13 +99,12 @@ type Config struct {
 	NewID  id.Source    // nil: UUIDs
 	Logger *slog.Logger // nil: the default logger
 
-	RunTimeout   time.Duration // of a run that names none; 0: 48 h; negative: none
-	StepNeed     time.Duration // R1: a step is not begun with less left of the invocation; 0: 30 s
-	Reserve      time.Duration // kept for the last writes of an invocation; 0: 5 s
-	MemoryMB     int           // of the function that it runs in, for what it costs; 0: no function
-	MaxSteps     int64         // model calls of one run; 0: 1000
-	Retry        retry.Config
-	AgentTimeout time.Duration // configured agent timeout for idle windows; 0: none
+	RunTimeout time.Duration // of a run that names none; 0: 48 h; negative: none
+	StepNeed   time.Duration // R1: a step is not begun with less left of the invocation; 0: 30 s
+	Reserve    time.Duration // kept for the last writes of an invocation; 0: 5 s
+	MemoryMB   int           // of the function that it runs in, for what it costs; 0: no function
+	MaxSteps   int64         // model calls of one run; 0: 1000
+	Retry      retry.Config
 }
 
 // Runner handles wake-ups.

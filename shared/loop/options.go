@@ -71,4 +71,8 @@ func thoughts(blocks []model.Block) string {
 }
 
 // Preferred is what holds where neither message nor session say anything.
-type Preferred struct{ Thinking, Verbose, Reasoning, Fast string }
+type Preferred struct {
+	Thinking, Verbose, Reasoning, Fast string
+	// Timeout of runs; 0: not said; negative: none.
+	Timeout time.Duration
+}

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -115,5 +116,17 @@ func (a *attempt) endOfRun() time.Time {
 
 // budget is how long the run may execute.
 func (a *attempt) budget() timeout.Bound {
-	return timeout.Budget(a.st.Input.TimeoutMs, a.r.RunTimeout)
+	return timeout.Budget(a.st.Input.TimeoutMs, a.configured())
+}
+
+// configured is how long runs may execute that name no limit.
+func (a *attempt) configured() time.Duration { return cmp.Or(a.preferred.Timeout, a.r.RunTimeout) }
+
+// agentTimeout is that where somebody configured it and it is one: then it bounds a
+// model's silence too.
+func (a *attempt) agentTimeout() time.Duration {
+	if d := a.configured(); d > 0 && d != timeout.Run {
+		return d
+	}
+	return 0
 }

@@ -1,6 +1,9 @@
 package rpc
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // Credential is one way to be let in by a provider, for models.authStatus.
 type Credential struct {
@@ -17,7 +20,11 @@ type Credentials interface {
 }
 
 // Preferred is what is configured for everybody; empty fields are the built-in ones.
-type Preferred struct{ Verbose, Reasoning, Fast string }
+type Preferred struct {
+	Verbose, Reasoning, Fast string
+	// RunTimeout of runs that name none; 0: not said; negative: none.
+	RunTimeout time.Duration
+}
 
 // Preferences is a Directory that knows what is configured for everybody.
 type Preferences interface {

@@ -62,7 +62,14 @@ func (g *Gateway) settings(ref session.Ref, e session.Entry) protocol.ExplainedS
 // facts reads what a session is explained from.
 func (g *Gateway) facts(ctx context.Context, m session.Meta) (diag.Facts, error) {
 	f := diag.Facts{
-		Meta: m, Now: g.Clock.Now(), Times: g.Claims.Times, Thresholds: g.Diagnostics.WithDefaults(), RunTimeout: cmp.Or(g.RunTimeout, timeout.Run),
+		Meta: m, Now: g.Clock.Now(), Times: g.Claims.Times, Thresholds: g.Diagnostics.WithDefaults(), RunTimeout: timeout.Run,
+	}
+	if d, ok := g.Directory.(Preferences); ok {
+		p, err := d.Preferences(ctx, m.Tenant)
+		if err != nil {
+			return f, err
+		}
+		f.RunTimeout = cmp.Or(p.RunTimeout, f.RunTimeout)
 	}
 	in, err := g.inputs(ctx, &m)
 	if err != nil {

@@ -84,7 +84,6 @@ type Config struct {
 	Reset        session.Resets    // when sessions start over by themselves
 	Queue        queueing.Settings // of sessions that say nothing
 	Inbound      queueing.Inbound  // how long texts wait for more of their sender; zero: not
-	RunTimeout   time.Duration     // of runs that name none, as the runner has it; 0: 48 h
 	Diagnostics  diag.Thresholds
 }
 

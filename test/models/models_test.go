@@ -47,14 +47,15 @@ const configuration = `{
   "defaults": {"model": {"primary": "one/big", "fallbacks": ["two/small"]}}
 }`
 
-func start(t *testing.T) *bench {
+// start serves the configuration with changes: a text, and what takes its place.
+func start(t *testing.T, change ...string) *bench {
 	t.Helper()
 	b := &bench{t: t, one: mockmodel.New(t), two: mockmodel.New(t)}
 	data := filepath.Join(t.TempDir(), "data")
 	if err := os.MkdirAll(filepath.Join(data, "secrets"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	text := strings.NewReplacer("$ONE", b.one.URL, "$TWO", b.two.URL).Replace(configuration)
+	text := strings.NewReplacer("$ONE", b.one.URL, "$TWO", b.two.URL).Replace(strings.NewReplacer(change...).Replace(configuration))
 	for name, content := range map[string]string{"models.json": text, "secrets/one": "key-of-one\n"} {
 		if err := os.WriteFile(filepath.Join(data, name), []byte(content), 0o600); err != nil {
 			t.Fatal(err)

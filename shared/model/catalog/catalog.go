@@ -127,6 +127,9 @@ type Defaults struct {
 	Verbose   string // on, full, off
 	Reasoning string // on, off, stream
 	Fast      string // on, off, auto
+	// Timeout is how long a run may execute that names no limit itself; 0: not said;
+	// negative: for ever.
+	Timeout time.Duration
 }
 
 // Provider finds a provider.

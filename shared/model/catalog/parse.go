@@ -19,6 +19,8 @@ const (
 	maxName      = 256
 	maxTokens    = 100_000_000
 	maxTimeout   = 24 * 3600 // seconds
+	// maxRunTimeout is what a timer of the reference can hold, in seconds.
+	maxRunTimeout = 2_147_000
 )
 
 var (
@@ -129,19 +131,9 @@ func apiOf(id string) API {
 
 // retry reads the limits of retries, of which 0 is one.
 func (r *reader) retry(c *Catalog, path string, raw json.RawMessage) {
-	number := func(most int, f func(int)) member {
-		return func(path string, raw json.RawMessage) {
-			var n int
-			if json.Unmarshal(raw, &n) != nil || string(raw) == "null" || n < 0 || n > most {
-				r.addf(path, "must be a whole number from 0 to %d", most)
-				return
-			}
-			f(n)
-		}
-	}
 	r.object(path, raw, map[string]member{
-		"maxRetries": number(100, func(n int) { c.Retry.MaxRetries = &n }),
-		"maxRetryDelayMs": number(maxTimeout*1000, func(n int) {
+		"maxRetries": r.whole(100, func(n int) { c.Retry.MaxRetries = &n }),
+		"maxRetryDelayMs": r.whole(maxTimeout*1000, func(n int) {
 			d := time.Duration(n) * time.Millisecond
 			c.Retry.MaxDelay = &d
 		}),
@@ -286,6 +278,11 @@ func (r *reader) level(into *string) member {
 
 func (r *reader) defaults(c *Catalog, path string, raw json.RawMessage) {
 	members := r.choice(&c.Defaults.Choice)
+	members["timeoutSeconds"] = r.whole(maxRunTimeout, func(n int) {
+		if c.Defaults.Timeout = time.Duration(n) * time.Second; n == 0 {
+			c.Defaults.Timeout = -1
+		}
+	})
 	members["verbose"] = r.word(&c.Defaults.Verbose, "on", "full", "off")
 	members["reasoning"] = r.word(&c.Defaults.Reasoning, "on", "off", "stream")
 	members["fast"] = r.word(&c.Defaults.Fast, "on", "off", "auto")

@@ -30,7 +30,7 @@ const whole = `{
     "profiles": {"corp:a": {"provider": "corp", "key": {"env": "A"}}, "corp:b": {"provider": "corp", "type": "oauth", "key": {"env": "B"}}},
     "order": {"corp": ["corp:b", "corp:a"]}
   },
-  "defaults": {"model": {"primary": "corp/big", "fallbacks": ["anthropic/claude-x"]}, "thinking": "x-high", "verbose": "on", "reasoning": "stream", "fast": "auto"},
+  "defaults": {"model": {"primary": "corp/big", "fallbacks": ["anthropic/claude-x"]}, "thinking": "x-high", "verbose": "on", "reasoning": "stream", "fast": "auto", "timeoutSeconds": 600},
   "agents": {"research": {"model": "b", "thinking": "low"}, "strict": {"model": {"primary": "corp/small", "fallbacks": []}}}
 }`
 
@@ -65,7 +65,7 @@ func TestParse_AWholeConfiguration(t *testing.T) {
 		Order: map[string][]string{"corp": {"corp:b", "corp:a"}},
 		Defaults: catalog.Defaults{
 			Choice:  catalog.Choice{Primary: "corp/big", Fallbacks: []string{"anthropic/claude-x"}, Thinking: "xhigh"},
-			Verbose: "on", Reasoning: "stream", Fast: "auto",
+			Verbose: "on", Reasoning: "stream", Fast: "auto", Timeout: 10 * time.Minute,
 		},
 		Agents: map[string]catalog.Choice{"research": {Primary: "b", Thinking: "low"}, "strict": {Primary: "corp/small", Fallbacks: []string{}}},
 	}
@@ -128,6 +128,7 @@ func TestParse_AProblemNamesItsPath(t *testing.T) {
 		{`{"auth": {"order": {"openai": ["p"]}}}`, "auth.order.openai[0]: is not a profile"},
 		{`{"defaults": {"thinking": "hard"}}`, "defaults.thinking: must be one of off"},
 		{`{"defaults": {"model": {"fallback": []}}}`, "defaults.model.fallback: is not known here"},
+		{`{"defaults": {"timeoutSeconds": -1}}`, "defaults.timeoutSeconds: must be a whole number from 0 to 2147000"},
 		{`{"retry": {"provider": {"maxRetries": -1}}}`, "retry.provider.maxRetries: must be a whole number from 0 to 100"},
 		{`{"retry": {"provider": {"maxRetryDelayMs": "1m"}}}`, "retry.provider.maxRetryDelayMs: must be a whole number"},
 		{`{"agents": {"A": {}}}`, "agents.A: an agent's id"},

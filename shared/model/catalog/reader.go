@@ -209,6 +209,18 @@ func (r *reader) word(into *string, words ...string) member {
 }
 
 // count reads a whole number from 1 to max.
+// whole reads a number of which 0 is one.
+func (r *reader) whole(most int, f func(int)) member {
+	return func(path string, raw json.RawMessage) {
+		var n int
+		if json.Unmarshal(raw, &n) != nil || string(raw) == "null" || n < 0 || n > most {
+			r.addf(path, "must be a whole number from 0 to %d", most)
+			return
+		}
+		f(n)
+	}
+}
+
 func (r *reader) count(most int, into *int) member {
 	return func(path string, raw json.RawMessage) {
 		var n int
