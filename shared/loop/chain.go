@@ -287,14 +287,16 @@ func (a *attempt) failover(ctx context.Context, e *model.Error) (bool, error) {
 	return true, a.commit(ctx, change{})
 }
 
-// maxSwitches bounds how often a run follows a choice that is made while it is at work.
+// maxSwitches bounds how often a scheduled run follows a choice that is made while it is
+// at work. Others are followed as often as people choose: that the calls that failed
+// before are counted bounds it.
 const maxSwitches = 2
 
 // redirected follows a choice of the session's model that was made since the run began:
 // the run goes on with that one, wherever it is in the chain or beside it. What the run
 // itself names holds against it.
 func (a *attempt) redirected(ctx context.Context) (bool, error) {
-	if a.r.Chains == nil || a.st.Input.Model != "" || a.chk.Route.Switches >= maxSwitches {
+	if a.r.Chains == nil || a.st.Input.Model != "" || scheduled(a.st.Lane) && a.chk.Route.Switches >= maxSwitches {
 		return false, nil
 	}
 	e, err := session.LoadEntry(ctx, a.r.Store, a.ref)

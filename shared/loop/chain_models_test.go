@@ -20,7 +20,9 @@ type models struct {
 	mu    sync.Mutex
 	calls []string // provider/id, or that and the credential
 	all   []model.Candidate
-	fakes map[string]*fakeModel
+	// beside are models that only a session's choice leads to.
+	beside []model.Candidate
+	fakes  map[string]*fakeModel
 }
 
 // newModels makes models of "provider/id", or of that and the ids of credentials.
@@ -80,7 +82,7 @@ func (m *models) Candidates(_ context.Context, _ run.Input, e session.Entry, _ s
 		return slices.Clone(m.all), nil
 	}
 	var out []model.Candidate // a choice of the session is strict
-	for _, c := range m.all {
+	for _, c := range slices.Concat(m.all, m.beside) {
 		if c.Model == e.ModelOverride {
 			out = append(out, c)
 		}
@@ -96,8 +98,6 @@ func chained(m *models) func(*process, *wiring.Settings, *wiring.RunnerConfig) {
 	}
 }
 
-// Runtime 7.2: credentials of a provider come before other models, one more for a rate
-// Runtime 7.4: what one run met keeps the next one from asking; when the window is over
 // lengthen makes the third failure of it: five minutes.
 func lengthen(t *testing.T, b *profile.Book) error {
 	t.Helper()
@@ -121,9 +121,3 @@ type clockAt time.Time
 
 func (c clockAt) Now() time.Time                     { return time.Time(c) }
 func (clockAt) After(time.Duration) <-chan time.Time { return nil }
-
-// What was shown of a message that comes anew from another model is replaced, not
-// Loop 3.5, runtime 7.2: an answer that the output limit cut is continued; the user's
-// Runtime 7.2: a wait that is longer than a minute is made where there is nobody else to
-// TestF25_AStalledModelIsNoSuccess: a scheduled run whose model stalls beyond the limit
-// TestF14_AFallbackBringsNoEarlierAnswerBack: a run that was stopped between two models
