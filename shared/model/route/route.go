@@ -211,7 +211,7 @@ func (s *Set) candidate(provider, id string) (model.Candidate, error) {
 		return model.Candidate{}, &model.Error{Class: model.ModelNotFound, Message: fmt.Sprintf("The model provider %q is not configured here.", clip(provider)), Provider: provider, Model: id}
 	}
 	c := model.Candidate{Selected: s.complete(model.Selected{Name: p.ID, Model: id})}
-	c.Endpoint = watch.Class(watch.Target{Provider: p.ID, Model: id, BaseURL: p.BaseURL})
+	c.Endpoint = watch.Class(watch.Target{Provider: p.ID, Model: id, BaseURL: p.BaseURL, APIKey: s.secret(p.Key)})
 	if p.ID == choose.Demo {
 		c.Endpoint = model.Local
 	}

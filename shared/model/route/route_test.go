@@ -159,6 +159,43 @@ func TestACandidateHasWhatWasConfigured(t *testing.T) {
 	}
 }
 
+// Runtime 5.2: the class of an endpoint as a configuration has it, markers of local
+// servers in the place of a key included.
+func TestRuntime52_ClassesOfConfiguredModels(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name, provider, url, key, id string
+		want                         model.Endpoint
+	}{
+		{"loopback", "x", "http://127.0.0.1:1/v1", "", "m", model.Local},
+		{"carrier-grade NAT", "x", "http://100.64.0.9/v1", "", "m", model.Local},
+		{"mapped loopback", "x", "http://[::ffff:127.0.0.1]/v1", "", "m", model.Local},
+		{"mapped private IPv4 is not local", "x", "http://[::ffff:10.0.0.1]/v1", "", "m", model.Cloud},
+		{"by the provider's id", "vllm-east", "https://gpu.example.com/v1", "", "m", model.SelfHosted},
+		{"bare host", "x", "http://gpu:8000/v1", "one", "m", model.Cloud},
+		{"bare host with a marker", "x", "http://gpu:8000/v1", "marker", "m", model.SelfHosted},
+		{":cloud", "ollama", "http://127.0.0.1:1/v1", "", "qwen3:cloud", model.Cloud},
+		{"cloud", "x", "https://api.example.com/v1", "", "m", model.Cloud},
+	} {
+		key := ""
+		if row.key != "" {
+			key = `, "apiKey": {"secret": "` + row.key + `"}`
+		}
+		s, err := open(t, `{"providers": {"`+row.provider+`": {"api": "openai-completions", "baseUrl": "`+row.url+`"`+key+`, "models": [{"id": "`+row.id+`"}]}},
+			"defaults": {"model": "`+row.provider+"/"+row.id+`"}}`, func(c *route.Config) {
+			c.Secret = func(k catalog.Key) string { return map[string]string{"one": "11", "marker": "ollama-local"}[k.Name] }
+		})
+		if err != nil {
+			t.Errorf("%s: %v", row.name, err)
+			continue
+		}
+		all, err := s.Candidates(t.Context(), route.Question{})
+		if err != nil || len(all) != 1 || all[0].Endpoint != row.want {
+			t.Errorf("%s: %+v, %v; want %s", row.name, all, err, row.want)
+		}
+	}
+}
+
 func TestOpen_TheEnvironmentAndTheFile(t *testing.T) {
 	t.Parallel()
 	select1 := func(selector string) func(*route.Config) { return func(c *route.Config) { c.Env.Selector = selector } }
