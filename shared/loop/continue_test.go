@@ -15,6 +15,7 @@ import (
 	"laneway/shared/wiring"
 )
 
+// Loop 3.5, runtime 7.2: an answer that the output limit cut is continued; the user's
 // message is not said again, and the parts are one answer.
 func TestContinuation_7_2_OutputLimit(t *testing.T) {
 	t.Parallel()
@@ -133,6 +134,7 @@ func TestRetry_7_2_StatusEvents(t *testing.T) {
 	}
 }
 
+// Runtime 7.2: a wait that is longer than a minute is made where there is nobody else to
 // ask, and not where there is.
 func TestRetry_7_2_LongRetryAfter(t *testing.T) {
 	t.Parallel()

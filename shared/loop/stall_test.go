@@ -9,6 +9,7 @@ import (
 	"laneway/shared/run"
 )
 
+// TestF25_AStalledModelIsNoSuccess: a scheduled run whose model stalls beyond the limit
 // has failed, with that reason, and what it had said is not its result.
 func TestF25_AStalledModelIsNoSuccess(t *testing.T) {
 	t.Parallel()
@@ -57,6 +58,7 @@ func TestF25_AStalledModelIsReplacedByAFallback(t *testing.T) {
 	}
 }
 
+// TestF14_AFallbackBringsNoEarlierAnswerBack: a run that was stopped between two models
 // ends aborted, and nothing that was said before is said again.
 func TestF14_AFallbackBringsNoEarlierAnswerBack(t *testing.T) {
 	t.Parallel()
