@@ -26,10 +26,10 @@ func TestRuntime51_AgentRuntime(t *testing.T) {
 		errorKind  string
 		want       time.Duration
 	}{
-		{"configured; progress does not reset it", 300 * s, 0, model.Cloud, 65 * s, run.Timeout, "timeout", 300 * s},
-		{"configured as none", -1, 0, model.Cloud, 110 * s, run.OK, "", 550 * s},
-		{"of the call, over the configured one", 300 * s, 70_000, model.Cloud, 65 * s, run.Timeout, "timeout", 70 * s},
-		{"0 of the call: none", 300 * s, -1, model.Cloud, 110 * s, run.OK, "", 550 * s},
+		{"configured; progress does not reset it", 300 * s, 0, model.Cloud, 20 * s, run.Timeout, "timeout", 300 * s},
+		{"configured as none", -1, 0, model.Cloud, 20 * s, run.OK, "", 320 * s},
+		{"of the call, over the configured one", 300 * s, 70_000, model.Cloud, 20 * s, run.Timeout, "timeout", 70 * s},
+		{"0 of the call: none", 300 * s, -1, model.Cloud, 20 * s, run.OK, "", 320 * s},
 		{"0 of the call: a silent cloud model is cut all the same", 300 * s, -1, model.Cloud, 0, run.Failed, "idle_timeout", 120 * s},
 		{"5.2 row 5: bounds a model that may be silent for ever otherwise", 200 * s, 0, model.Local, 0, run.Timeout, "timeout", 200 * s},
 		{"5.2 row 7", -1, 0, model.SelfHosted, 0, run.Failed, "idle_timeout", 300 * s},
@@ -40,7 +40,7 @@ func TestRuntime51_AgentRuntime(t *testing.T) {
 			m := newModels(t, "a/one")
 			m.all[0].Endpoint = row.endpoint
 			m.on(t, "a/one", func(ctx context.Context, _ model.Request, yield func(model.Part, error) bool) {
-				for n := 0; n < 5 || row.every == 0; n++ {
+				for n := 0; n < 16 || row.every == 0; n++ {
 					var word <-chan time.Time
 					if row.every > 0 {
 						word = w.clock.After(row.every)
@@ -66,7 +66,7 @@ func TestRuntime51_AgentRuntime(t *testing.T) {
 			if st := w.status("r1"); st.Outcome.Kind != row.kind || st.Outcome.ErrorKind != row.errorKind {
 				t.Errorf("%+v", st.Outcome)
 			}
-			if took < row.want || took > row.want+5*s {
+			if took < row.want || took > row.want+20*s {
 				t.Errorf("it took %s, want %s", took, row.want)
 			}
 		})

@@ -102,7 +102,7 @@ func (p *process) serveSlowly() {
 	for limit := w.clock.Now().Add(time.Hour); w.clock.Now().Before(limit); {
 		due := w.box.take()
 		for _, l := range due {
-			w.until(p.begin(func() error { return p.deliver(l) }))
+			w.ends(p.begin(func() error { return p.deliver(l) }), 0)
 		}
 		if m := w.meta(); m.Exists() && !m.Busy && len(due) == 0 {
 			return
@@ -141,7 +141,7 @@ func TestFailover_7_5_EndsOfTheRun(t *testing.T) {
 			if row.abort {
 				w.stop("r1")
 			}
-			w.until(i)
+			w.ends(i, 0)
 			if st := w.status("r1"); st.Outcome.Kind != row.kind || m.asked() != "a/one p" {
 				t.Errorf("%+v, asked %s", st.Outcome, m.asked())
 			}

@@ -1,6 +1,7 @@
 package loop_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"strings"
@@ -52,6 +53,35 @@ func (w *world) takes(d time.Duration) func(context.Context) error {
 	}
 }
 
+// armed waits until so many waits have begun since the clock counted before: it must not
+// move away from a watchdog that is not on it yet.
+func (w *world) armed(before, n int) {
+	w.t.Helper()
+	for end := time.Now().Add(within); w.clock.Armed() < before+n; {
+		<-time.After(50 * time.Microsecond)
+		if time.Now().After(end) {
+			w.t.Fatalf("%d waits have begun, want %d", w.clock.Armed()-before, n)
+		}
+	}
+}
+
+// ends lets time go by in step with the holder, and then slowly until an invocation has
+// ended: what is told at one moment must not find a clock that has run away.
+func (w *world) ends(i *invocation, after time.Duration) {
+	w.t.Helper()
+	if after > 0 {
+		w.pass(after, 1)
+	}
+	for end := time.Now().Add(within); len(i.err) == 0; {
+		w.clock.Advance(100 * time.Millisecond)
+		<-time.After(2 * time.Millisecond)
+		if time.Now().After(end) {
+			w.t.Fatal("the invocation does not end")
+		}
+	}
+	must(w.t, i.wait())
+}
+
 const setupText = "cron: isolated agent setup timed out before runner start"
 
 // TestRuntime54_SetupWatchdog: 60 s from when the runner holds the run; waiting in the
@@ -64,12 +94,13 @@ func TestRuntime54_SetupWatchdog(t *testing.T) {
 		waits  time.Duration // in the lane
 		loads  time.Duration
 		want   time.Duration // until it is ended; 0: it is not
+		armed  int           // waits: the holder's, the watchdog's, the read's
 	}{
-		{"60 s", byCron(3_600_000), 0, time.Hour, time.Minute},
-		{"paused while waiting for the lane", byCron(3_600_000), time.Hour, 50 * time.Second, 0},
-		{"whatever the run's own limit", byCron(-1), 0, time.Hour, time.Minute},
-		{"in time", byCron(3_600_000), 0, 58 * time.Second, 0},
-		{"not for runs that somebody waits for", byNobody(0), 0, 5 * time.Minute, 0},
+		{"60 s", byCron(3_600_000), 0, time.Hour, time.Minute, 3},
+		{"paused while waiting for the lane", byCron(3_600_000), time.Hour, 50 * time.Second, 0, 3},
+		{"whatever the run's own limit", byCron(-1), 0, time.Hour, time.Minute, 3},
+		{"in time", byCron(3_600_000), 0, 58 * time.Second, 0, 3},
+		{"not for runs that somebody waits for", byNobody(0), 0, 5 * time.Minute, 0, 2},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -85,7 +116,10 @@ func TestRuntime54_SetupWatchdog(t *testing.T) {
 			p := w.process(nil)
 			w.store = fast
 			began := w.clock.Now()
-			w.until(p.start())
+			before := w.clock.Armed()
+			i := p.start()
+			w.armed(before, row.armed)
+			w.ends(i, cmp.Or(row.want, row.loads)-time.Second)
 			took := w.clock.Now().Sub(began)
 			st := w.status("r1")
 			if row.want == 0 {
@@ -161,14 +195,15 @@ func TestRuntime54_PreExecutionWatchdog(t *testing.T) {
 		deaf  bool // it does not end when it is told to
 		want  time.Duration
 		phase string
+		armed int // waits: the holder's, both watchdogs', the run's limit, the slow call's
 	}{
-		{"60 s", byCron(3_600_000), func(s *slowAgents, f func(context.Context) error) { s.prompt = f }, false, time.Minute, "context"},
-		{"half of the run's limit", byCron(40_000), func(s *slowAgents, f func(context.Context) error) { s.tools = f }, false, 20 * time.Second, "workspace"},
-		{"a second", byCron(1500), func(s *slowAgents, f func(context.Context) error) { s.models = f }, false, time.Second, "model"},
-		{"no limit", byCron(-1), func(s *slowAgents, f func(context.Context) error) { s.tools = f }, false, time.Minute, "workspace"},
-		{"what does not end is left behind", byCron(40_000), func(s *slowAgents, f func(context.Context) error) { s.tools = f }, true, 22 * time.Second, "workspace"},
-		{"a prompt that does not end", byCron(40_000), func(s *slowAgents, f func(context.Context) error) { s.prompt = f }, true, 22 * time.Second, "context"},
-		{"not for runs that somebody waits for", byNobody(600_000), func(s *slowAgents, f func(context.Context) error) { s.tools = f }, false, 0, ""},
+		{"60 s", byCron(3_600_000), func(s *slowAgents, f func(context.Context) error) { s.prompt = f }, false, time.Minute, "context", 5},
+		{"half of the run's limit", byCron(40_000), func(s *slowAgents, f func(context.Context) error) { s.tools = f }, false, 20 * time.Second, "workspace", 5},
+		{"a second", byCron(1500), func(s *slowAgents, f func(context.Context) error) { s.models = f }, false, time.Second, "model", 5},
+		{"no limit", byCron(-1), func(s *slowAgents, f func(context.Context) error) { s.tools = f }, false, time.Minute, "workspace", 4},
+		{"what does not end is left behind", byCron(40_000), func(s *slowAgents, f func(context.Context) error) { s.tools = f }, true, 22 * time.Second, "workspace", 4},
+		{"a prompt that does not end", byCron(40_000), func(s *slowAgents, f func(context.Context) error) { s.prompt = f }, true, 22 * time.Second, "context", 4},
+		{"not for runs that somebody waits for", byNobody(600_000), func(s *slowAgents, f func(context.Context) error) { s.tools = f }, false, 0, "", 3},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -186,7 +221,10 @@ func TestRuntime54_PreExecutionWatchdog(t *testing.T) {
 			row.slow(&agents, wait)
 			p := w.process(nil, func(_ *process, _ *wiring.Settings, rc *wiring.RunnerConfig) { rc.Agents, rc.Chains = agents, agents })
 			began := w.clock.Now()
-			w.until(p.start())
+			before := w.clock.Armed()
+			i := p.start()
+			w.armed(before, row.armed)
+			w.ends(i, cmp.Or(row.want, 5*time.Minute)-time.Second)
 			took := w.clock.Now().Sub(began)
 			st := w.status("r1")
 			if row.want == 0 {
@@ -224,7 +262,9 @@ func TestRuntime54_PreExecutionWatchdog_IsOverWithTheFirstRequest(t *testing.T) 
 	w.model.on(callTools(block("c1", "slow")), say("done"))
 	c := w.connect()
 	w.accept(c, "r1", "go", byCron(600_000))
-	w.until(w.process(nil).start())
+	i := w.process(nil).start()
+	<-w.model.asked
+	w.ends(i, 3*time.Minute-time.Second)
 	if st := w.status("r1"); st.Outcome.Kind != run.OK || st.Outcome.Text != "done" {
 		t.Errorf("%+v", st.Outcome)
 	}
@@ -240,9 +280,9 @@ func TestRuntime54_Deadline(t *testing.T) {
 		want time.Duration
 		says string
 	}{
-		{"what ends in time is kept", byCron(20_000), 8 * time.Second, 28 * time.Second, "cleaned up"},
+		{"what ends in time is kept", byCron(20_000), 10 * time.Second, 30 * time.Second, "cleaned up"},
 		{"what does not is left behind", byCron(20_000), 0, 35 * time.Second, tool.TextAborted},
-		{"a run of somebody who waits has 2 s", byNobody(20_000), 8 * time.Second, 22 * time.Second, tool.TextAborted},
+		{"a run of somebody who waits has 2 s", byNobody(20_000), 10 * time.Second, 22 * time.Second, tool.TextAborted},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -250,7 +290,9 @@ func TestRuntime54_Deadline(t *testing.T) {
 			w := newWorld(t, clean)
 			free := make(chan struct{})
 			defer close(free)
+			begun := make(chan struct{})
 			clean.run = func(ctx context.Context, _ tool.Call) (tool.Result, error) {
+				close(begun)
 				<-ctx.Done()
 				var ends <-chan time.Time
 				if row.ends > 0 {
@@ -266,7 +308,9 @@ func TestRuntime54_Deadline(t *testing.T) {
 			c := w.connect()
 			w.accept(c, "r1", "go", row.run)
 			began := w.clock.Now()
-			w.until(w.process(nil).start())
+			i := w.process(nil).start()
+			<-begun
+			w.ends(i, 19*time.Second)
 			st := w.status("r1")
 			if took := w.clock.Now().Sub(began); took < row.want || took > row.want+3*time.Second {
 				t.Errorf("it was recorded after %s, want %s", took, row.want)

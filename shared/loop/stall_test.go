@@ -20,7 +20,9 @@ func TestF25_AStalledModelIsNoSuccess(t *testing.T) {
 	c := w.connect()
 	w.accept(c, "r1", "go", func(st *run.Status) { st.Lane, st.Input.TimeoutMs = "cron", 600_000 })
 	began := w.clock.Now()
-	w.until(w.process(nil, chained(m)).start())
+	i := w.process(nil, chained(m)).start()
+	<-m.fakes["a/one"].asked
+	w.until(i)
 	st := w.status("r1")
 	if st.Outcome.Kind != run.Failed || st.Outcome.ErrorKind != "idle_timeout" || strings.Contains(st.Outcome.Text, "half") || st.Snapshot().Status == "ok" {
 		t.Errorf("%+v", st.Outcome)
@@ -45,7 +47,9 @@ func TestF25_AStalledModelIsReplacedByAFallback(t *testing.T) {
 	m.on(t, "b/two", say("whole"))
 	c := w.connect()
 	w.accept(c, "r1", "go", func(st *run.Status) { st.Lane, st.Input.TimeoutMs = "cron", 600_000 })
-	w.until(w.process(nil, chained(m)).start())
+	i := w.process(nil, chained(m)).start()
+	<-m.fakes["a/one"].asked
+	w.until(i)
 	if st := w.status("r1"); st.Outcome.Kind != run.OK || !strings.HasSuffix(st.Outcome.Text, "whole") || strings.Contains(st.Outcome.Text, "half") {
 		t.Errorf("%+v", st.Outcome)
 	}

@@ -107,7 +107,7 @@ func TestRuntime51_AModelStreamThatIgnoresItsEndDoesNotHoldTheLane(t *testing.T)
 			if row.abort != nil {
 				row.abort(w)
 			}
-			w.until(first)
+			w.ends(first, row.least-time.Second)
 			if took := w.clock.Now().Sub(began) - row.least; took < 2*time.Second || took > 10*time.Second {
 				t.Errorf("the run ended %s after it was told to", took)
 			}
