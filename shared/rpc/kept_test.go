@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"laneway/shared/protocol"
 	"laneway/shared/run"
 	"laneway/shared/session"
 	"laneway/shared/table"
+	"laneway/shared/table/faulty"
 	"laneway/test/backends"
 )
 
@@ -75,6 +77,56 @@ func TestRuntime33_ResetWithDirectives(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestRuntime33_ACardWithAReset shows the session as it is when it was started over.
+func TestRuntime33_ACardWithAReset(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	c := w.user()
+	c.says("s", "k", "a story")
+	w.idle(key)
+	_, err := w.store.Write(t.Context(), table.Op{
+		Kind: table.Update, Key: w.ref(key).MetaKey(), If: table.Exists(), Set: []table.SetOp{{Path: table.P(session.AttrTokensIn), Value: int64(7)}},
+	})
+	must(t, err)
+	if got := c.command("/status", "k1"); !strings.Contains(got, "Tokens: 7 in") {
+		t.Error(got)
+	}
+	if got := c.command("/reset /status", "k2"); !strings.Contains(got, "Tokens: 0 in") || !strings.HasPrefix(got, "✅ Session reset.\n") {
+		t.Error(got)
+	}
+}
+
+// TestC5_ACommandWhoseAnswerIsLostIsAnsweredOnce: the store made the write and its answer
+// did not come; the write that is sent again finds its own trace.
+func TestC5_ACommandWhoseAnswerIsLostIsAnsweredOnce(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"/think high", "/whoami", "/reset /think high"} {
+		var armed atomic.Bool
+		w := setup(t, noRunner, stored(func(s table.Store) table.Store {
+			return faulty.New(s, faulty.Config{At: func(c faulty.Call) faulty.Fault {
+				for _, op := range c.Ops {
+					if op.Kind == table.Put && op.Key == run.RefOf(session.DefaultTenant, "k").StatusKey() && armed.CompareAndSwap(true, false) {
+						return faulty.LostAnswer
+					}
+				}
+				return faulty.None
+			}})
+		}))
+		c := w.user()
+		c.ok("sessions.patch", obj{"key": "s", "label": "there"}, nil)
+		armed.Store(true)
+		var sent protocol.ChatSent
+		c.ok("chat.send", obj{"sessionKey": "s", "message": text, "idempotencyKey": "k"}, &sent)
+		if armed.Load() || sent.Status != protocol.StatusStarted {
+			t.Errorf("%s: %+v", text, sent)
+		}
+		c.finalText("k")
+		if n := c.events("final", "k"); n != 1 {
+			t.Errorf("%s: %d finals", text, n)
+		}
 	}
 }
 
