@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -25,6 +26,14 @@ func (c *client) events(state, runID string) (n int) {
 		}
 	}
 	return n
+}
+
+// follows says whether a frame is the next one behind the reply to a request.
+func (c *client) follows(req string, is func(*protocol.Frame) bool) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	i := slices.IndexFunc(c.frames, func(f protocol.Frame) bool { return f.Type == "res" && f.ID == req })
+	return i >= 0 && i+1 < len(c.frames) && is(&c.frames[i+1])
 }
 
 // finalText is the text of a run's chat final.
@@ -66,8 +75,11 @@ func TestLoop8_ShortcutsInAMessage(t *testing.T) {
 		c := w.user()
 		for id, row := range shortcutRows {
 			call := obj{"sessionKey": id, "message": row.send, "idempotencyKey": id}
-			c.ok("chat.send", call, nil)
+			req := c.post("chat.send", call)
 			card := c.finalText(id + ":card")
+			if !c.follows(req, chatEvent("final", id+":card")) {
+				t.Errorf("%q: the card came before the reply, or not right behind it", row.send)
+			}
 			for _, want := range row.card {
 				if strings.Count(card, want) != 1 {
 					t.Errorf("%q: %q is not once in %s", row.send, want, card)
