@@ -153,14 +153,13 @@ func (r *Runner) last(ctx context.Context) (context.Context, context.CancelFunc)
 
 // prepare chooses model and tools. Its errors end the run: they are not transient.
 func (a *attempt) prepare(ctx context.Context) error {
-	var err error
 	a.phase = phaseModel
 	if err := a.chooseModel(ctx); err != nil {
 		return err
 	}
 	a.resumeText()
 	a.phase = phaseWorkspace
-	if err = a.openTools(ctx); err != nil {
+	if err := a.openTools(ctx); err != nil {
 		return err
 	}
 	if a.st.Input.PromptMode == "none" {

@@ -18,7 +18,7 @@ func TestRuntime51_AgentRuntime(t *testing.T) {
 	const s = time.Second
 	for _, row := range []struct {
 		name       string
-		configured time.Duration // defaults.timeoutSeconds; negative: 0
+		configured time.Duration // for all runs; negative: as none
 		inputMs    int64         // of the call; -1: 0
 		endpoint   model.Endpoint
 		every      time.Duration // between two words of the model; 0: it says nothing

@@ -1,7 +1,7 @@
 package profile_test
 
 import (
-	"fmt"
+	"strconv"
 	"testing"
 	"time"
 
@@ -48,7 +48,7 @@ func TestSkips_AreForATimeAndBounded(t *testing.T) {
 	}
 	c.Advance(time.Second)
 	for i := range 2000 { // the oldest goes first
-		s.Note(profile.Skip{Session: fmt.Sprint(i)})
+		s.Note(profile.Skip{Session: strconv.Itoa(i)})
 	}
 	if s.Until(k).After(c.Now()) || !s.Until(profile.Skip{Session: "1999"}).After(c.Now()) {
 		t.Error("it grows for ever, or forgets the newest")
