@@ -7,6 +7,9 @@ import (
 	"testing"
 
 	"laneway/shared/protocol"
+	"laneway/shared/session"
+	"laneway/shared/table"
+	"laneway/test/backends"
 )
 
 func chatEvent(state, runID string) func(*protocol.Frame) bool {
@@ -176,6 +179,31 @@ func TestF15_AStopByAgentDoesNotWaitForItsTurn(t *testing.T) {
 	c.answer(req, 2)
 	w.idle(key)
 	stop("second", "Nothing is at work.")
+}
+
+// TestRuntime55_AlreadyFinalizing: the end of a run is written and not told yet.
+func TestRuntime55_AlreadyFinalizing(t *testing.T) {
+	t.Parallel()
+	backends.Each(t, func(t *testing.T, store table.Store) {
+		w := setup(t, over(store), noRunner)
+		c := w.user()
+		c.ok("sessions.create", obj{"key": "s"}, nil)
+		stop := func(id, want string) {
+			t.Helper()
+			var f protocol.Final
+			c.ok("agent", obj{"sessionKey": "s", "message": "/stop", "idempotencyKey": id}, &f)
+			if f.Result == nil || len(f.Result.Payloads) != 1 || f.Result.Payloads[0].Text != want {
+				t.Errorf("%s: %+v", id, f)
+			}
+		}
+		stop("first", "Nothing is at work.")
+		_, err := store.Write(t.Context(), table.Op{
+			Kind: table.Update, Key: w.ref(key).MetaKey(),
+			AddTo: []table.MemberOp{{Attr: session.AttrUnsettled, Members: table.Set{"a-run"}}},
+		})
+		must(t, err)
+		stop("second", "Agent reply is already finalizing and can no longer be aborted.")
+	})
 }
 
 func TestCommand_StopWordsStopEverything(t *testing.T) {

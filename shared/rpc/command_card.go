@@ -33,8 +33,12 @@ func (g *Gateway) card(ctx context.Context, r *Request, ref session.Ref, a *aske
 			return "", false, nil
 		}
 		ids, others, err := g.stop(ctx, r, ref, "", stopStop)
-		if err != nil || len(ids) == 0 && others == (offspring{}) {
-			return "Nothing is at work.", true, err
+		if err != nil {
+			return "", true, err
+		}
+		if len(ids) == 0 && others == (offspring{}) {
+			text, err = g.nothingStopped(ctx, ref)
+			return text, true, err
 		}
 		return "⚙️ Agent was aborted." + others.String(), true, nil
 	case "/usage":
@@ -42,6 +46,19 @@ func (g *Gateway) card(ctx context.Context, r *Request, ref session.Ref, a *aske
 		return text, true, err
 	}
 	return "", false, nil
+}
+
+// nothingStopped is why a stop found nothing: nobody was at work, or the end of what was
+// is written and is being told.
+func (g *Gateway) nothingStopped(ctx context.Context, ref session.Ref) (string, error) {
+	m, err := session.LoadMeta(ctx, g.Store, ref)
+	if err != nil {
+		return "", err
+	}
+	if len(m.Unsettled) > 0 {
+		return "Agent reply is already finalizing and can no longer be aborted.", nil
+	}
+	return "Nothing is at work.", nil
 }
 
 // absent answers a command about what this gateway has not, where nothing but its own
