@@ -74,6 +74,11 @@ func (l *line) next() (p piece, more bool) {
 		return p, false
 	}
 	select {
+	case p, more = <-l.pieces: // also where the call was told to end: what is there needs no wait
+		return p, more
+	default:
+	}
+	select {
 	case p, more = <-l.pieces:
 		return p, more
 	case <-l.ctx.Done():

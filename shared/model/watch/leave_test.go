@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"laneway/shared/clock"
 	"laneway/shared/model"
 	"laneway/shared/model/modeltest"
 )
@@ -120,4 +121,32 @@ func TestAPanicOfACallReachesItsCaller(t *testing.T) {
 		continue
 	}
 	t.Error("nothing was told")
+}
+
+// alarms counts the waits that are begun on the machine's clock.
+type alarms struct {
+	clock.System
+
+	n int
+}
+
+func (a *alarms) After(d time.Duration) <-chan time.Time {
+	a.n++
+	return a.System.After(d)
+}
+
+// A call that has ended is not waited for: no alarm stays behind it.
+func TestRuntime51_AfterAbort_AStreamThatHasEnded(t *testing.T) {
+	t.Parallel()
+	var c alarms
+	for range 100 {
+		for range leaving(t.Context(), &c, func(context.Context) iter.Seq2[model.Part, error] {
+			return func(yield func(model.Part, error) bool) { yield(model.Part{Text: "x"}, nil) }
+		}) {
+			continue
+		}
+	}
+	if c.n != 0 {
+		t.Errorf("%d alarms", c.n)
+	}
 }
