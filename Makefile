@@ -122,9 +122,16 @@ recovery: ## how long a conversation stands still when its gateway is killed, th
 storm: ## 40 clients write to 10 sessions for STORM (default 3m) while the model fails by a plan
 	LANEWAY_STORM=$(STORM) go test -count=1 -timeout 40m -v ./test/storm/...
 
+# STACK=yes: the stops of a deployed stack instead.
+STACK   ?=
+
 .PHONY: stop-times
-stop-times: ## how long ABORTS (default 200) stops take, on one machine and, with AWS_ENDPOINT_URL, over its stores
+stop-times: ## how long ABORTS (default 200) stops take: on one machine, with AWS_ENDPOINT_URL over its stores, with STACK=yes deployed
+ifeq ($(STACK),)
 	LANEWAY_ABORTS=$(ABORTS) go test -count=1 -timeout 40m -v ./test/stoptimes/...
+else
+	LANEWAY_ABORTS=$(ABORTS) ENDPOINT="$(ENDPOINT)" scripts/e2e.sh -timeout 60m -run '^TestStopTimes$$'
+endif
 
 # Which gateway the terminal client meets: serve or stack.
 TARGET  ?= serve

@@ -89,8 +89,13 @@ var figures sync.Mutex // one writer of the file at a time
 func figure(t *testing.T, level, what string, all []time.Duration) {
 	t.Helper()
 	slices.Sort(all)
-	line := fmt.Sprintf("%-9s %-36s median %7.1f ms, longest of %d: %7.1f ms", level, what,
-		ms(all[len(all)/2]), len(all), ms(all[len(all)-1]))
+	note(t, fmt.Sprintf("%-9s %-36s median %7.1f ms, longest of %d: %7.1f ms", level, what,
+		ms(all[len(all)/2]), len(all), ms(all[len(all)-1])))
+}
+
+// note puts a line of figures where figure does.
+func note(t *testing.T, line string) {
+	t.Helper()
 	t.Log(line)
 	path := os.Getenv("LANEWAY_E2E_FIGURES")
 	if path == "" {
