@@ -132,6 +132,7 @@ func (s *Service) Accept(ctx context.Context, c Call) (Accepted, error) {
 func (s *Service) acceptOps(ref session.Ref, m session.Meta, known bool, c *Call, q *queued) ([]table.Op, error) {
 	st := &c.Run
 	st.Seq = m.Seq + 1
+	st.Input.QueueMode = "" // of a try before this one
 	st.Disposition = run.Disposition{Kind: IsStarted}
 	if n := len(m.Pending) - len(m.Cut()); m.Active != "" || n > 0 {
 		st.Disposition = run.Disposition{Kind: IsQueued, Position: n + 1}
@@ -187,7 +188,11 @@ func (s *Service) acceptOps(ref session.Ref, m session.Meta, known bool, c *Call
 		up.If = table.All(up.If, c.notOvertaken())
 		up.Set = append(up.Set, table.SetOp{Path: table.P(session.AttrPending, session.PendingMember(st.Seq)), Value: entry.Value()})
 		up.Add = []table.AddOp{{Path: table.P(session.AttrPendingN), N: 1}}
-		if q != nil {
+		switch {
+		case q == nil && gathers(m):
+			// Nothing that comes now is put in front of it: the texts wait no more.
+			up.Set = append(up.Set, table.SetOp{Path: table.P(session.AttrDebounce), Value: st.AcceptedAt})
+		case q != nil:
 			dropped, err := s.overflow(&up, c, q)
 			if err != nil {
 				return nil, err

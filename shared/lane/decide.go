@@ -56,12 +56,17 @@ func Decide(m session.Meta, lane string, now time.Time, t claim.Times) Decision 
 	return Decision{Do: Start, Run: p}
 }
 
-// debounced is how long the message that is next still waits for others to come
-// (spec: runtime 2.6); 0: not at all. A run of its own right never does.
-func debounced(m session.Meta, now time.Time) time.Duration {
+// debouncedUntil is until when the message that is next waits for others to come (spec:
+// runtime 2.6); zero: it does not. A run of its own right never does.
+func debouncedUntil(m session.Meta) time.Time {
 	p, ok := m.Lowest()
 	if !ok || p.Mode == "" || m.Active != "" {
-		return 0
+		return time.Time{}
 	}
-	return max(m.Debounce.Sub(now), 0)
+	return m.Debounce
+}
+
+// debounced is how much of that is left; 0: nothing.
+func debounced(m session.Meta, now time.Time) time.Duration {
+	return max(debouncedUntil(m).Sub(now), 0)
 }

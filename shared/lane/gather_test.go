@@ -95,10 +95,28 @@ func TestRuntime28_TextsOfASenderWaitForMore(t *testing.T) {
 			x.send("b", "c1", 0)
 			x.text("c", "c1")
 		}, []string{"a gather", "b followup", "c followup"}, 0},
-		{"a run of its own right waits behind it and ends nothing", func(x texter) {
+		{"a run of its own right waits behind it and ends the wait: nothing is put in front of it", func(x texter) {
 			x.text("a", "c1")
 			x.w.Accept("own")
-		}, []string{"a gather", "own "}, gathered},
+			x.text("b", "c1")
+		}, []string{"a gather", "own ", "b followup"}, 0},
+		{"so does one of a job", func(x texter) {
+			x.text("a", "c1")
+			c := x.w.Call("job")
+			c.Run.Lane, c.Internal = "cron", true
+			if _, err := x.w.Lanes.Accept(x.w.Ctx(), c); err != nil {
+				x.w.T.Fatal(err)
+			}
+		}, []string{"a gather", "job "}, 0},
+		{"what a stop has ended is nobody, also where its end is not written", func(x texter) {
+			x.text("a", "c1")
+			if _, err := x.w.Lanes.StopAll(x.w.Ctx(), lane.Stop{Ref: x.w.Ref, Reason: "stop"}); err != nil {
+				x.w.T.Fatal(err)
+			}
+			x.text("b", "c1")
+			x.text("c", "c1")
+			x.w.Settle()
+		}, []string{"b gather", "c gather"}, gathered},
 		{"without the setting nothing waits", func(x texter) {
 			if d := x.send("a", "c1", 0).Status.Disposition; d.Kind != "started" {
 				x.w.T.Errorf("%+v", d)
@@ -150,8 +168,9 @@ func TestRuntime28_AtWorkTheQueueDecides(t *testing.T) {
 	each(t, func(t *testing.T, w *lanetest.World) {
 		w.Accept("r")
 		w.Start()
-		if d := (texter{w}).text("a", "c1"); d.Kind != "steered" {
-			t.Errorf("%+v", d)
+		acc := texter{w}.send("a", "c1", gathered) // the process takes it for idle at first
+		if acc.Status.Disposition.Kind != "steered" || acc.Status.Input.QueueMode != "" {
+			t.Errorf("%+v, mode %q", acc.Status.Disposition, acc.Status.Input.QueueMode)
 		}
 	})
 }

@@ -93,11 +93,20 @@ func (c *Call) gather(m session.Meta, known bool, now time.Time) bool {
 	if c.Gather <= 0 || c.Interrupt || m.Active != "" {
 		return false
 	}
-	if !known || len(m.Pending) == 0 {
+	if !known {
 		return true
 	}
+	if _, waits := m.Lowest(); !waits {
+		return true // what a stop has ended is nobody
+	}
 	last := m.Pending[len(m.Pending)-1]
-	return last.Mode == Gather && last.Seq > m.Cutoff && m.GatherBy == c.ConnectionID && m.Debounce.After(now)
+	return last.Mode == Gather && m.GatherBy == c.ConnectionID && m.Debounce.After(now)
+}
+
+// gathers says whether texts wait for more of their sender.
+func gathers(m session.Meta) bool {
+	p, waits := m.Lowest()
+	return waits && m.Active == "" && p.Mode == Gather
 }
 
 // queueing decides how a message queues; nil where it does not: nobody is at work,
@@ -117,8 +126,7 @@ func (s *Service) queueing(ctx context.Context, c *Call, m session.Meta, known b
 		c.Interrupt = true
 		return nil, nil
 	}
-	p, waits := m.Lowest()
-	q := &queued{rules: rules, flush: waits && m.Active == "" && p.Mode == Gather}
+	q := &queued{rules: rules, flush: gathers(m)}
 	if rules.Mode == Steer {
 		switch {
 		case len(m.Pending) > 0:

@@ -48,7 +48,7 @@ func (s *Service) Steer(ctx context.Context, c Call) (acc Accepted, steered bool
 // steerInto is Steer from a picture of the session.
 func (s *Service) steerInto(ctx context.Context, c Call, m session.Meta) (acc Accepted, steered bool, err error) {
 	st, ref := &c.Run, m.Ref
-	st.State = run.Steered
+	st.State, st.Input.QueueMode = run.Steered, ""
 	for range 2 * session.MaxPending {
 		if m.Active == "" || m.Marked() || len(m.Pending) > 0 || m.MailN >= MaxMail || c.overtaken(m) {
 			return Accepted{}, false, nil

@@ -103,6 +103,9 @@ func (s *Service) idleSince(m session.Meta, now time.Time) (int64, bool) {
 	if !ended && !m.Wake.IsZero() && !m.Marked() {
 		since = max(since, m.Wake.UnixMilli())
 	}
+	if until := debouncedUntil(m); !ended && !until.IsZero() {
+		since = max(since, until.UnixMilli()) // it waits for others, and its timer with it
+	}
 	return since, true
 }
 

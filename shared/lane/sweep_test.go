@@ -46,6 +46,26 @@ func TestA2_AnOrphanGetsAWakeUpInAGroupOfItsOwn(t *testing.T) {
 	})
 }
 
+// TestA2_TextsThatWaitForMoreAreNoOrphans: what waits for more of its sender has a timer;
+// only where that is lost the watchdog comes.
+func TestA2_TextsThatWaitForMoreAreNoOrphans(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, w *lanetest.World) {
+		const wait = time.Minute
+		texter{w}.send("a", "c1", wait)
+		w.Queue.Take()
+		w.Clock.Advance(wait + w.Times.Orphan - time.Millisecond)
+		if got := sweep(t, w); got != (lane.Swept{Active: 1}) {
+			t.Fatalf("while it waits: %+v", got)
+		}
+		w.Queue.None(t)
+		w.Clock.Advance(time.Millisecond)
+		if got := sweep(t, w); got != (lane.Swept{Active: 1, Orphaned: 1, Woken: 1}) {
+			t.Fatalf("%v behind it: %+v", w.Times.Orphan, got)
+		}
+	})
+}
+
 func TestA2_TheWakeUpIsRepeatedWithPausesThatGrow(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, w *lanetest.World) {
