@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"laneway/shared/lane"
 	"laneway/shared/lane/lanetest"
 	"laneway/shared/queue"
 	"laneway/shared/run"
@@ -54,6 +55,7 @@ type runGhost struct {
 	endAt   time.Duration
 	stopped bool // accepted as stopped
 	users   int  // rows that hold its message
+	gathers bool // it was to wait for more of its sender
 	nums    map[int64]number
 	tries   int64
 }
@@ -176,6 +178,8 @@ func (g *ghost) claimed(c *change, sg *sessionGhost) {
 			s.violatef("stop", "%s starts %s, which was stopped", c.by, m1.Active)
 		case !ok || low.Run != m1.Active:
 			s.violatef("order", "%s starts %s before %s", c.by, m1.Active, low.Run)
+		case low.Mode == lane.Gather && now.Add(2*s.p.Skew).Before(m0.Debounce):
+			s.violatef("texts", "%s starts %s, which waits for more of its sender for %s", c.by, m1.Active, m0.Debounce.Sub(now))
 		}
 		if r := g.runs[m1.Active]; r != nil {
 			r.began = true
@@ -265,6 +269,7 @@ func (g *ghost) accepted(c *change, sg *sessionGhost, op *table.Op, short string
 		return
 	}
 	g.notStopped(c, r)
+	r.gathers = slices.ContainsFunc(c.m1.Pending, func(p session.Pending) bool { return p.Run == short && p.Mode == lane.Gather })
 	if r.state == run.Steered {
 		switch {
 		case c.m0.Active != r.into:

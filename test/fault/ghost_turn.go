@@ -7,6 +7,7 @@ import (
 
 	"laneway/shared/lane"
 	"laneway/shared/model"
+	"laneway/shared/run"
 	"laneway/shared/table"
 	"laneway/shared/tool"
 )
@@ -146,6 +147,7 @@ func (g *ghost) seeRow(c *change, op *table.Op) {
 					g.s.violatef("stop", "%s was accepted as stopped, and its message is in the conversation", id)
 				}
 				g.inOrder(sg, r)
+				g.whole(c, r)
 			}
 		}
 	case model.ToolResult:
@@ -203,6 +205,17 @@ func (g *ghost) inOrder(sg *sessionGhost, r *runGhost) {
 		g.s.violatef("order", "%s (accepted as %d) came into the conversation behind %d", r.id, r.seq, sg.head)
 	}
 	sg.head = r.seq
+}
+
+// whole checks that texts that wait behind one of their sender are in one turn with it.
+// One that was stopped stands alone.
+func (g *ghost) whole(c *change, r *runGhost) {
+	if c.kind == kTerminal && outcomeOf(c.ops) == run.Aborted {
+		return
+	}
+	if low, ok := c.m1.Lowest(); r.gathers && r.into == "" && ok && low.Mode == lane.Gather {
+		g.s.violatef("texts", "%s begins its turn without %s, which was written right behind it", r.id, low.Run)
+	}
 }
 
 // seeResult checks that an outcome is called unknown only where somebody died, froze or

@@ -30,7 +30,7 @@ type Mutation struct {
 
 // Mutations lists them.
 func Mutations() []Mutation {
-	return slices.Concat(claimMutations(), laneMutations(), turnMutations(), endMutations())
+	return slices.Concat(claimMutations(), laneMutations(), textMutations(), turnMutations(), endMutations())
 }
 
 // MutationOf finds one by its name.

@@ -101,6 +101,10 @@ func (s *Sim) plan() {
 		of := pick(s, sent)
 		s.add(&op{method: "chat.inject", key: of.key, params: map[string]any{"sessionKey": of.key, "message": "a note of the operator"}})
 	}
+	for range n(p.Resets) {
+		of := pick(s, sent)
+		s.add(&op{method: "sessions.reset", key: of.key, params: map[string]any{"key": of.key}})
+	}
 	for range n(p.Repeats) {
 		s.repeat(pick(s, sent), false)
 	}
@@ -145,6 +149,9 @@ func newMessage(runID, key, mode, plan string) *op {
 		if mode == "cron" {
 			o.params["lane"] = "cron"
 		}
+	case "text":
+		o.method = "chat.send"
+		o.params = map[string]any{"message": text, "idempotencyKey": runID, "sessionKey": key}
 	default:
 		o.method = "chat.send"
 		o.params = map[string]any{"message": text, "idempotencyKey": runID, "sessionKey": key, "queueMode": mode}

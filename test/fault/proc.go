@@ -10,6 +10,7 @@ import (
 
 	"laneway/shared/loop"
 	"laneway/shared/model/retry"
+	"laneway/shared/queueing"
 	"laneway/shared/rpc"
 	"laneway/shared/wiring"
 )
@@ -102,6 +103,7 @@ func (s *Sim) spawn(sl *slot) *proc {
 	q := s.mutedQueue(p)
 	core, err := wiring.Build(wiring.Ports{Store: store, Queue: q, Timers: q, Poster: poster{p}}, wiring.Settings{
 		Times: times, Clock: clockOf{p}, NewID: p.newID, Log: slog.New(slog.DiscardHandler), Pacing: -1, BusyWait: 10 * time.Second,
+		Inbound: queueing.Inbound{Base: s.p.Inbound},
 	})
 	if err == nil && sl.role == runner {
 		b := &brain{p}

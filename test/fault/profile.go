@@ -13,7 +13,8 @@ type Profile struct {
 	Runners  int
 	Messages int // calls that begin a run
 	// Modes are the ways in which messages come: agent (a run of its own right), one of
-	// the queue modes, or cron (agent, in another lane).
+	// the queue modes, text (chat.send that says nothing of the queue), or cron (agent, in
+	// another lane).
 	Modes []string
 	Plans []string // of turns, see brain.go
 	Waits int      // agent.wait calls
@@ -24,8 +25,11 @@ type Profile struct {
 	// that can happen comes before it, and half the messages come while it waits.
 	Late []kind
 	Slow []kind
-	// Others are commands that take the claim, repeats of a key, conflicts.
-	Commands, Repeats, Conflicts int
+	// Others are commands that take the claim, sessions that are started over, repeats of a
+	// key, conflicts.
+	Commands, Resets, Repeats, Conflicts int
+	// Inbound is how long texts wait for more of their sender; 0: not at all.
+	Inbound time.Duration
 
 	Kills, Freezes, Stores, Queues, Posts int
 	// Visibility is how long a failed message, or one of a dead receiver, stays hidden;
@@ -53,8 +57,9 @@ var (
 	soon   = []time.Duration{2 * time.Second, 30 * time.Second}
 	seldom = []time.Duration{2 * time.Second, 30 * time.Second, 10 * time.Minute, never}
 
-	modesAll = []string{"agent", "agent", "steer", "followup", "collect", "interrupt", "cron"}
-	plansAll = []string{"", "U", "R", "I", "B", "UU", "UIR", "Q", "E", "S", "L", "UL", "BU", "F", "UE"}
+	modesAll   = []string{"agent", "agent", "steer", "followup", "collect", "interrupt", "cron"}
+	modesTexts = []string{"text", "text", "text", "text", "agent", "cron", "steer", "followup", "collect", "interrupt"}
+	plansAll   = []string{"", "U", "R", "I", "B", "UU", "UIR", "Q", "E", "S", "L", "UL", "BU", "F", "UE"}
 )
 
 // profiles are chosen by the seed, each as often as the others.
@@ -77,6 +82,8 @@ var profiles = []Profile{
 	{Name: "calm-sleep", Sessions: 1, Runners: 2, Messages: 2, Modes: []string{"agent", "agent", "interrupt"}, Plans: []string{"Z", "UZ"}, Stops: 5, StopAt: []kind{kRelease}, Eager: true, Visibility: soon, Spread: 6 * time.Second},
 	{Name: "poison", Sessions: 1, Runners: 2, Messages: 3, Modes: []string{"agent", "followup"}, Plans: []string{"K", "UK", "U", ""}, Waits: 1, Visibility: soon, Spread: 5 * time.Second},
 	{Name: "all", Sessions: 2, Runners: 4, Messages: 7, Modes: modesAll, Plans: append([]string{"Z", "K"}, plansAll...), Waits: 3, Stops: 2, Commands: 1, Repeats: 2, Conflicts: 1, Kills: 3, Freezes: 2, Stores: 6, Queues: 4, Posts: 4, Visibility: seldom, Skew: time.Second, Spread: 15 * time.Second},
+	{Name: "texts", Sessions: 1, Runners: 3, Messages: 8, Modes: modesTexts, Plans: []string{"", "", "", "U", "S", "Q", "F", "X"}, Waits: 3, Stops: 2, Commands: 1, Resets: 1, Repeats: 3, Conflicts: 1, Inbound: 2 * time.Second, Kills: 3, Freezes: 1, Stores: 5, Queues: 5, Posts: 1, Visibility: seldom, Skew: 300 * time.Millisecond, Spread: 12 * time.Second},
+	{Name: "calm-texts", Sessions: 2, Runners: 3, Messages: 8, Modes: modesTexts, Plans: []string{"", "", "U", "S"}, Waits: 3, Stops: 3, Commands: 1, Repeats: 2, Conflicts: 1, Inbound: 25 * time.Second, Eager: true, Visibility: soon, Spread: 30 * time.Second},
 }
 
 // aimed are profiles for what shows seldom elsewhere; no seed chooses them.
@@ -85,6 +92,7 @@ var aimed = []Profile{
 	lateWith("late-cancel", Profile{Messages: 3, Plans: []string{"", "U"}, Stops: 4}, kCancel),
 	lateWith("late-steer", Profile{Messages: 4, Plans: []string{"", "U"}, Modes: []string{"agent", "steer", "steer", "interrupt"}, Stops: 3}, kSteer),
 	lateWith("late-accept", Profile{Messages: 4, Plans: []string{"", "S"}, Stops: 4}, kAccept),
+	lateWith("late-texts", Profile{Messages: 7, Plans: []string{""}, Modes: []string{"text", "text", "text", "text", "agent"}, Stops: 5, StopAt: []kind{kCommit}, Repeats: 2, Inbound: 2 * time.Second}, kCommit),
 	lateWith("late-end", Profile{Messages: 5, Plans: []string{"", "U"}, Stops: 5}, kEndQueued),
 }
 
