@@ -34,10 +34,9 @@ func TestRuntime55_Abort(t *testing.T) {
 				c.until(t, "its words", event("chat", "", "delta"))
 			}
 			w.accept(c, "r2", "waits")
-			first, second := w.stop("r1"), false
+			first := w.stop("r1")
 			w.ends(i, 0)
-			second = w.stop("r1")
-
+			second := w.stop("r1")
 			if !first || second {
 				t.Errorf("aborted %v, and again %v", first, second)
 			}

@@ -26,7 +26,7 @@ import (
 // for ever (R3).
 func (a *attempt) load(ctx context.Context) error {
 	m := a.h.Meta()
-	given := a.bare || m.Stalled > a.r.Claims.Times.Stalls // the run is given up
+	given := m.Stalled > a.r.Claims.Times.Stalls // the run is given up
 	a.rows, a.unsaved, a.chk = nil, nil, checkpoint{}
 	forgive := func(err error) error {
 		if err == nil || !given {

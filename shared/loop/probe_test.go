@@ -1,6 +1,7 @@
 package loop_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -108,5 +109,29 @@ func TestFailover_7_4_ProbedFromTwoMinutesBefore(t *testing.T) {
 				t.Errorf("asked %s, want %s", m.asked(), row.want)
 			}
 		})
+	}
+}
+
+// One probe per provider per run holds also where the 30 s between two are over.
+func TestFailover_7_4_OneProbePerRun(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	m := newModels(t, "a/one", "a/two", "b/three")
+	m.on(t, "a/one", func(ctx context.Context, r model.Request, yield func(model.Part, error) bool) {
+		w.clock.Advance(31 * time.Second)
+		fail(model.Overloaded)(ctx, r, yield)
+	})
+	m.on(t, "a/two", say("two"))
+	m.on(t, "b/three", say("three"))
+	book := &profile.Book{Store: w.store, Clock: w.clock}
+	must(t, lengthen(t, book))
+	all, err := book.Load(t.Context(), ref.Tenant)
+	must(t, err)
+	u := all["a:default"]
+	w.clock.Advance(time.UnixMilli(u.CooldownUntil).Add(-100 * time.Second).Sub(w.clock.Now()))
+	w.accept(w.connect(), "r1", "hi")
+	w.process(nil, chained(m)).serve()
+	if m.asked() != "a/one, b/three" {
+		t.Errorf("asked %s", m.asked())
 	}
 }

@@ -80,6 +80,27 @@ func TestFailover_7_5_FallbackSkipIsOfOneCredential(t *testing.T) {
 	}
 }
 
+// A fallback that is passed by is asked where somebody chooses it.
+func TestFailover_7_5_FallbackSkipIsNotOfTheWantedModel(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	m := newModels(t, "a/one", "b/two", "c/three")
+	m.on(t, "a/one", fail(model.ModelNotFound))
+	m.on(t, "b/two", fail(model.Auth), say("two"))
+	m.on(t, "c/three", say("three"))
+	c := w.connect()
+	p := w.process(nil, chained(m), func(_ *process, _ *wiring.Settings, rc *wiring.RunnerConfig) { rc.FallbackSkip = 10 * time.Minute })
+	w.accept(c, "r1", "hi")
+	p.serve()
+	w.clock.Advance(40 * time.Second)
+	m.all = append(m.all[1:2:2], m.all[0], m.all[2]) // the configuration wants it first now
+	w.accept(c, "r2", "hi")
+	p.serve()
+	if got := strings.TrimPrefix(m.asked(), "a/one, b/two, c/three, "); got != "b/two" {
+		t.Errorf("the second run asked %s", got)
+	}
+}
+
 func inTranscript(id string) func(*run.Status) {
 	return func(st *run.Status) { st.Input.SessionID = id }
 }
