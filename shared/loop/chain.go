@@ -226,10 +226,13 @@ func (a *attempt) use(i int, id string) error {
 }
 
 // moves says whether another credential or model may answer what this one did not. What
-// is wrong with the request, or wanted by the user, is wrong everywhere.
-func moves(c model.Class) bool {
-	switch c {
-	case model.Format, model.ContextOverflow, model.Aborted, retry.OutputLimit:
+// is wrong with the request, or wanted by the user, is wrong everywhere; the size that a
+// provider takes is its own.
+func moves(e *model.Error) bool {
+	switch e.Class {
+	case model.ContextOverflow:
+		return e.Oversize
+	case model.Format, model.Aborted, retry.OutputLimit:
 		return false
 	case model.Auth, model.AuthPermanent, model.RateLimit, model.Overloaded, model.Billing, model.ServerError, model.Timeout,
 		model.TLSCertificate, model.ModelNotFound, model.SessionExpired, model.EmptyResponse, model.NoErrorDetails, model.Unclassified, model.Unknown:
@@ -252,7 +255,7 @@ func rotates(c model.Class) bool {
 // next one is asked. false: there is nobody left to ask.
 func (a *attempt) failover(ctx context.Context, e *model.Error) (bool, error) {
 	a.remember(ctx, e)
-	if a.retry.Broken() || !moves(e.Class) {
+	if a.retry.Broken() || !moves(e) {
 		return false, nil
 	}
 	if moved, err := a.redirected(ctx); moved || err != nil {

@@ -39,6 +39,7 @@ func TestFailover_7_5_AdvancesAndStops(t *testing.T) {
 		{"model_not_found", fail(model.ModelNotFound), true},
 		{"unknown with candidates left", fail(model.Unknown), true},
 		{"context overflow", fail(model.ContextOverflow), false},
+		{"a provider's ceiling for the size of requests", failing(model.Error{Class: model.ContextOverflow, Status: 413, Oversize: true}), true},
 		{"format", fail(model.Format), false},
 		{"refusal", refuse, false},
 	} {

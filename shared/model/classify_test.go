@@ -276,6 +276,32 @@ func TestClassifiedErrorIsSafeAndComplete(t *testing.T) {
 	}
 }
 
+// Runtime 7.1, row 413: a provider's ceiling for the size of requests is no overflow of
+// the model's context.
+func TestRuntime71_RequestSizeCeiling(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name   string
+		status int
+		code   string
+		text   string
+		want   bool
+	}{
+		{"Anthropic", 413, "request_too_large", "Request exceeds the maximum size", true},
+		{"a proxy", 413, "", "<html>413 Request Entity Too Large</html>", true},
+		{"a body too large for a gateway", 413, "", `{"message":"payload too large"}`, true},
+		{"tokens", 413, "", "prompt is too long: 210000 tokens > 200000 maximum", false},
+		{"no text", 413, "", "", false},
+		{"overflow with another status", 400, "context_length_exceeded", "", false},
+		{"another class", 500, "", "payload too large", false},
+	} {
+		e := Failure{Status: row.status, Code: row.code, Text: row.text}.Classified()
+		if e.Oversize != row.want || row.status == 413 && e.Class != ContextOverflow {
+			t.Errorf("%s: %+v", row.name, e)
+		}
+	}
+}
+
 func TestEveryClassHasASentence(t *testing.T) {
 	t.Parallel()
 	for _, c := range []Class{

@@ -44,9 +44,12 @@ type Error struct {
 	// LongWindow says of a RateLimit that a day's, week's or month's allowance is
 	// used up, so that waiting some seconds is of no use.
 	LongWindow bool
-	Provider   string
-	Model      string
-	Err        error
+	// Oversize says of a ContextOverflow that the request has more bytes than this
+	// provider takes, which another one may take.
+	Oversize bool
+	Provider string
+	Model    string
+	Err      error
 }
 
 func (e *Error) Error() string {

@@ -36,6 +36,7 @@ func (f Failure) Classified() *Error {
 		RetryAfter: RetryAfter(f.Header, f.Now), Err: bare(f.Err),
 	}
 	e.LongWindow = e.Class == RateLimit && normalise(text).has(longWindowText)
+	e.Oversize = e.Class == ContextOverflow && f.Status == http.StatusRequestEntityTooLarge && normalise(text).has(oversizeText)
 	e.Message = sentence(e.Class)
 	if isCode(f.Code) {
 		e.Message += " (" + f.Code + ")"

@@ -55,6 +55,12 @@ var (
 		"exceeds the maximum number of tokens", "input length and `max_tokens` exceed", "maximum input length",
 		"reduce the length of the messages", "too large for model with", "exceeds maximum length",
 	}}
+	// oversizeText is of bodies with too many bytes, not of conversations with too many
+	// tokens.
+	oversizeText = &phrases{ContextOverflow, []string{
+		"request_too_large", "request entity too large", "payload too large", "content too large", "body too large",
+		"maximum request size", "exceeds the maximum size", "maximum allowed number of bytes",
+	}}
 	billingText = &phrases{Billing, []string{
 		"billing_error", "billing_hard_limit_reached", "billing_not_active", "payment_required", "insufficient_credits", "insufficient_balance",
 		"credit balance is too low", "insufficient credits", "insufficient balance", "insufficient funds",
