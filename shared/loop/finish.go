@@ -62,10 +62,13 @@ func (a *attempt) rename(id, key string) {
 	}
 }
 
-// maxOutcome bounds the reply text in the run's record, in bytes as encoded: an item
-// has room for 400 KB. A frame's limit is lower where it matters, and the transcript
-// has it whole.
-const maxOutcome = 200 << 10
+// Bounds of what the run's record has of the reply and of the reasoning beside it, in
+// bytes as encoded: an item has room for 400 KB, and summaries of tools take some
+// (maxSummaries). A frame's limit is lower where it matters, and the transcript has it whole.
+const (
+	maxOutcome   = 200 << 10
+	maxReasoning = 64 << 10
+)
 
 // outcome is an end with what the run knows about itself.
 func (a *attempt) outcome(kind run.OutcomeKind, stop string) *run.Outcome {
@@ -127,11 +130,12 @@ func (a *attempt) finishFailed(ctx context.Context, err error) error {
 	o.Error, o.ErrorKind = describe(err)
 	if o.ErrorKind == string(model.EmptyResponse) {
 		a.reply(ctx, o, &answer{})
-		o.Text = ""
-		if n := len(o.Payloads); n > 0 {
-			o.Error = o.Payloads[n-1].Text // what its tools did is what there is to say
+		if n := len(o.Payloads) - 1; n >= 0 && !o.Payloads[n].Summary {
+			o.Error = o.Payloads[n].Text // what its tools did is what there is to say
 		} else {
+			said := o.Payloads
 			o = a.outcome(run.OK, "stop") // a tool has said it
+			o.Payloads = said
 		}
 	}
 	if o.ErrorKind == "unknown" {

@@ -2,7 +2,7 @@ package loop
 
 import (
 	"context"
-	"strings"
+	"slices"
 
 	"laneway/shared/protocol"
 	"laneway/shared/queue"
@@ -27,22 +27,29 @@ func (a *attempt) reply(ctx context.Context, out *run.Outcome, ans *answer) {
 		in.Reasoning = "Thinking\n\n" + thought
 	}
 	said := reply.Assemble(in)
-	var texts []string
-	for _, p := range said {
-		if p.IsSummary || p.IsReasoning {
-			continue
-		}
-		if notice := a.notice(ctx); len(texts) == 0 && notice != "" {
-			texts = append(texts, notice)
+	if says(said) {
+		if notice := a.notice(ctx); notice != "" {
 			out.Payloads = append(out.Payloads, run.Payload{Text: notice, Notice: true})
 		}
-		texts = append(texts, p.Text)
 	}
+	first := len(out.Payloads)
 	for _, p := range said {
-		text, cut := protocol.TrimText(p.Text, maxOutcome)
-		out.Payloads, out.Cut = append(out.Payloads, run.Payload{Text: text, IsError: p.IsError, Reasoning: p.IsReasoning}), out.Cut || cut
+		out.Payloads = append(out.Payloads, run.Payload{Text: p.Text, IsError: p.IsError, Reasoning: p.IsReasoning, Summary: p.IsSummary})
 	}
-	out.Text = strings.Join(texts, "\n\n")
+	out.Text = out.Said()
+	for i := first; i < len(out.Payloads); i++ {
+		p, most, cut := &out.Payloads[i], maxOutcome, false
+		if p.Reasoning {
+			most = maxReasoning
+		}
+		p.Text, cut = protocol.TrimText(p.Text, most)
+		out.Cut = out.Cut || cut
+	}
+}
+
+// says says whether payloads have more than what tools did and what was thought.
+func says(list []reply.Payload) bool {
+	return slices.ContainsFunc(list, func(p reply.Payload) bool { return !p.IsSummary && !p.IsReasoning })
 }
 
 // heartbeat says whether the run is one.

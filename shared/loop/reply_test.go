@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -91,6 +92,8 @@ func TestReply_WhatARunSaysAtItsEnd(t *testing.T) {
 		"the same, in full":         {answer: " ", calls: []model.Block{act}, run: fails(nil), change: verbose("full"), status: "error", want: []string{"🧩 act\n`{\"n\":1}`\n```txt\nno such thing\nand more\n```", "⚠️ act failed: no such thing"}},
 		"nothing after a timeout":   {answer: " ", calls: []model.Block{act}, run: fails(map[string]any{"timedOut": true, "durationMs": 90_000}), status: "error", want: []string{"⚠️ act timed out after 90s"}},
 		"a tool has said it":        {answer: " ", calls: []model.Block{act}, run: sends, status: "ok", want: nil},
+		"it has, and is told of":    {answer: " ", calls: []model.Block{act}, run: sends, change: verbose("on"), status: "ok", want: []string{"🧩 act"}},
+		"silence, told of":          {answer: "NO_REPLY", calls: []model.Block{act}, change: verbose("on"), status: "ok", want: []string{"🧩 act"}},
 		"silence after a failure":   {answer: "NO_REPLY", calls: []model.Block{act}, run: fails(nil), status: "ok", want: nil},
 		"the same, scheduled":       {answer: "NO_REPLY", calls: []model.Block{act}, run: fails(nil), change: scheduled, status: "ok", want: []string{"⚠️ act failed"}},
 		"an answer after a failure": {answer: "never mind", calls: []model.Block{act}, run: fails(nil), status: "ok", want: []string{"never mind"}},
@@ -118,6 +121,15 @@ func TestReply_WhatARunSaysAtItsEnd(t *testing.T) {
 			f := w.reply(cl, "r1")
 			if got := payloads(f); str(f, "payload.status") != c.status || !reflect.DeepEqual(got, c.want) {
 				t.Errorf("status %s, payloads %q; want %s, %q", str(f, "payload.status"), got, c.status, c.want)
+			}
+			// Who waits, a job, or a hook gets one text, from the record: without what is told
+			// of tools.
+			said := strings.Join(slices.DeleteFunc(slices.Clone(c.want), func(s string) bool { return strings.HasPrefix(s, "🧩") || strings.HasPrefix(s, "📖") }), "\n\n")
+			if c.status != "ok" {
+				said = ""
+			}
+			if got := w.status("r1").Outcome.Text; got != said {
+				t.Errorf("the record says %q, want %q", got, said)
 			}
 		})
 	}

@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"laneway/shared/model"
+	"laneway/shared/protocol"
 	"laneway/shared/reply"
 	"laneway/shared/tool"
 	"laneway/shared/transcript"
 )
 
-// maxSummaries bounds what is told of a run's tool calls, in bytes: the answer must
-// have room beside it.
+// maxSummaries bounds what is told of a run's tool calls, in bytes as encoded: the answer
+// must have room beside it.
 const maxSummaries = 64 << 10
 
 // report is what a run's tools did, as its end tells it.
@@ -63,9 +64,10 @@ func (a *attempt) report() report {
 		if e.Verbose == "" {
 			continue
 		}
-		if text := summary(e, call); size+len(text) <= maxSummaries {
+		text := summary(e, call)
+		if n := protocol.EncodedLen(text); size+n <= maxSummaries {
 			r.summaries = append(r.summaries, text)
-			size += len(text)
+			size += n
 		} else {
 			untold++
 		}

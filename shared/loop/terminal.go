@@ -2,13 +2,13 @@ package loop
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 
 	"laneway/shared/claim"
 	"laneway/shared/lane"
 	"laneway/shared/notify"
+	"laneway/shared/protocol"
 	"laneway/shared/run"
 	"laneway/shared/session"
 	"laneway/shared/stream"
@@ -60,7 +60,7 @@ func (a *attempt) subscribersKnown() table.Cond {
 
 func (a *attempt) tryTerminal(ctx context.Context, o *run.Outcome) (err error) {
 	now := a.r.Clock.Now()
-	body, err := json.Marshal(o)
+	body, err := protocol.Marshal(o) // markup is not blown up
 	if err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (a *attempt) tryTerminal(ctx context.Context, o *run.Outcome) (err error) {
 	}
 	c.status = []table.SetOp{
 		{Path: table.P(run.AttrState), Value: string(run.Ended)},
-		{Path: table.P(run.AttrOutcome), Value: body},
+		{Path: table.P(run.AttrOutcome), Value: []byte(body)},
 		{Path: table.P(run.AttrEnded), Value: a.st.EndedAt},
 		{Path: table.P(run.AttrTermEvent), Value: a.st.TermEvent},
 		disp,

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"laneway/shared/meter"
 	"laneway/shared/model"
@@ -137,7 +138,12 @@ type Payload struct {
 	Notice   bool    `json:"isStatusNotice,omitempty"` // said by the gateway, not by a model
 	// Reasoning says that it is what the model thought, not what it answered.
 	Reasoning bool `json:"isReasoning,omitempty"`
+	// Summary says that it tells of a tool call.
+	Summary bool `json:"isSummary,omitempty"`
 }
+
+// beside says whether a payload has a place of its own beside the reply.
+func (p *Payload) beside() bool { return p.Reasoning || p.Summary }
 
 // Outcome is the one end of a run; Wire gives its forms on the wire.
 type Outcome struct {
@@ -149,7 +155,7 @@ type Outcome struct {
 	ProviderStarted bool         `json:"providerStarted,omitempty"`
 	Liveness        string       `json:"livenessState,omitempty"`
 	Payloads        []Payload    `json:"payloads,omitempty"`
-	Text            string       `json:"-"`             // visible reply, whole
+	Text            string       `json:"-"`             // visible reply, whole, see Said
 	Cut             bool         `json:"cut,omitempty"` // the payload is only the start of Text
 	Provider        string       `json:"provider,omitempty"`
 	Model           string       `json:"model,omitempty"`
@@ -260,18 +266,28 @@ func Decode(ref Ref, it table.Item) (Status, error) {
 		f.set()
 	}
 	if s.Outcome != nil {
-		between := ""
-		for _, p := range s.Outcome.Payloads {
-			if p.IsError || p.Reasoning {
-				continue
-			}
-			s.Outcome.Text += between + p.Text
-			if between = ""; p.Notice {
-				between = "\n\n" // what the gateway says stands by itself
-			}
-		}
+		s.Outcome.Text = s.Outcome.Said()
 	}
 	return s, nil
+}
+
+// Said is the reply of a run that ended ok as one text: its payloads but for those that
+// have places of their own.
+func (o *Outcome) Said() string {
+	if o.Kind != OK {
+		return ""
+	}
+	return o.joined()
+}
+
+func (o *Outcome) joined() string {
+	var texts []string
+	for i := range o.Payloads {
+		if p := &o.Payloads[i]; !p.beside() {
+			texts = append(texts, p.Text)
+		}
+	}
+	return strings.Join(texts, "\n\n")
 }
 
 // ErrUnknown is a run id without a record under the tenant.

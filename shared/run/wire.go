@@ -1,8 +1,6 @@
 package run
 
 import (
-	"strings"
-
 	"laneway/shared/cost"
 	"laneway/shared/model"
 	"laneway/shared/protocol"
@@ -77,17 +75,23 @@ func (s *Status) AppendFinal(requestID string, limit int) ([]byte, error) {
 		}
 		return protocol.AppendFailure(nil, requestID, protocol.FinalThrown(s.RunID, o.Error), e), nil
 	}
-	return protocol.FitFrame(limit, s.joined(), func(text string, cut bool) ([]byte, error) {
-		return protocol.AppendResult(nil, requestID, s.final(text, cut))
+	frame, err := protocol.AppendResult(nil, requestID, s.Final())
+	if err != nil || len(frame) <= limit {
+		return frame, err
+	}
+	return protocol.FitFrame(limit, s.withCards(o.joined()), func(text string, cut bool) ([]byte, error) {
+		return protocol.AppendResult(nil, requestID, s.final(text, true, cut))
 	})
 }
 
 // Final is the payload of that reply where the run did not break.
-func (s *Status) Final() protocol.Final { return s.final(s.joined(), false) }
+func (s *Status) Final() protocol.Final { return s.final("", false, false) }
 
-func (s *Status) final(text string, cut bool) protocol.Final {
+// final is that payload whole, or lean: without what stands beside the reply, which is
+// the first to go. cut says that text is all that there is room for.
+func (s *Status) final(text string, lean, cut bool) protocol.Final {
 	o := s.Outcome
-	r := protocol.Result{Meta: protocol.ResultMeta{DurationMs: o.DurationMs, Truncated: cut || o.Cut, Cost: o.Price()}}
+	r := protocol.Result{Meta: protocol.ResultMeta{DurationMs: o.DurationMs, Truncated: lean || o.Cut, Cost: o.Price()}}
 	if o.Model != "" {
 		r.Meta.AgentMeta = &protocol.AgentMeta{SessionID: s.SessionID, Provider: o.Provider, Model: o.Model, Usage: usage(o.Usage)}
 	}
@@ -98,7 +102,11 @@ func (s *Status) final(text string, cut bool) protocol.Final {
 		if s.Input.Cards != "" {
 			r.Payloads = []protocol.Payload{{Text: s.Input.Cards, IsStatusNotice: true}}
 		}
-		for _, p := range o.Payloads {
+		for i := range o.Payloads {
+			p := &o.Payloads[i]
+			if lean && p.beside() {
+				continue
+			}
 			r.Payloads = append(r.Payloads, protocol.Payload{Text: p.Text, MediaURL: p.MediaURL, IsError: p.IsError, IsStatusNotice: p.Notice, IsReasoning: p.Reasoning})
 		}
 	}
@@ -123,15 +131,6 @@ func (s *Status) finalOf(r protocol.Result) protocol.Final {
 		res = &r
 	}
 	return protocol.FinalAborted(s.RunID, o.StopReason, o.TimeoutPhase, o.ProviderStarted, res)
-}
-
-// joined is the text of all that the final reply has.
-func (s *Status) joined() string {
-	texts := make([]string, len(s.Outcome.Payloads))
-	for i, p := range s.Outcome.Payloads {
-		texts[i] = p.Text
-	}
-	return s.withCards(strings.Join(texts, "\n\n"))
 }
 
 // withCards is a reply behind what the gateway itself has answered to the message.

@@ -2,6 +2,7 @@ package run_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -9,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"laneway/shared/model"
+	"laneway/shared/protocol"
 	"laneway/shared/run"
 )
 
@@ -237,5 +239,46 @@ func TestFinal_CarriesModelAndUsage(t *testing.T) {
 	want := parse(t, `{"sessionId":"sid","provider":"p","model":"m","usage":{"input":5,"output":2,"cacheRead":3,"totalTokens":10}}`)
 	if diff := cmp.Diff(want, meta); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestF30f_WhatStandsBesideTheReplyIsTheFirstToGo: where not all fits, the answer does.
+func TestF30f_WhatStandsBesideTheReplyIsTheFirstToGo(t *testing.T) {
+	t.Parallel()
+	const limit = 128 << 10
+	answer := strings.Repeat("a", 100<<10)
+	st := run.Status{RunID: "r", Input: run.Input{Cards: "card"}, Outcome: &run.Outcome{Kind: run.OK, Payloads: []run.Payload{
+		{Text: "notice", Notice: true},
+		{Text: strings.Repeat("t", 60<<10), Summary: true},
+		{Text: strings.Repeat("r", 60<<10), Reasoning: true},
+		{Text: answer},
+	}}}
+	for _, row := range []struct {
+		limit int
+		want  []string // the first letters of what is there
+		cut   bool
+	}{
+		{1 << 20, []string{"card", "noti", "tttt", "rrrr", "aaaa"}, false},
+		{limit, []string{"card", "noti", "aaaa"}, true},
+		{50 << 10, []string{"card"}, true}, // one text, cut
+	} {
+		b, err := st.AppendFinal("q", row.limit)
+		if err != nil || len(b) > row.limit {
+			t.Fatalf("%d bytes of %d, %v", len(b), row.limit, err)
+		}
+		var f struct{ Payload protocol.Final }
+		if err := json.Unmarshal(b, &f); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, p := range f.Payload.Result.Payloads {
+			got = append(got, p.Text[:4])
+		}
+		if !slices.Equal(got, row.want) || f.Payload.Result.Meta.Truncated != row.cut {
+			t.Errorf("within %d: %q, truncated %v; want %q, %v", row.limit, got, f.Payload.Result.Meta.Truncated, row.want, row.cut)
+		}
+		if last := f.Payload.Result.Payloads[len(got)-1].Text; row.limit >= limit && last != answer {
+			t.Errorf("within %d: the answer has %d bytes", row.limit, len(last))
+		}
 	}
 }
