@@ -8,7 +8,6 @@ import (
 	"laneway/shared/claim"
 	"laneway/shared/lane"
 	"laneway/shared/protocol"
-	"laneway/shared/queue"
 	"laneway/shared/run"
 	"laneway/shared/session"
 	"laneway/shared/timeout"
@@ -154,8 +153,7 @@ func (f *Facts) bounds() []protocol.ExplainedBound {
 	}
 	add("run_timeout", f.runEnds(), f.budget().Why)
 	if f.runHeld() {
-		cron := f.Active != nil && f.Active.Lane == string(queue.Cron)
-		add("model_silence", f.silenceEnds(), timeout.WhySilence(f.Input.Limit, f.budget(), cron))
+		add("model_silence", f.silenceEnds(), timeout.WhySilence(f.Meta.Progress.Work.Rule))
 		add("tool_deadline", f.toolEnds(), "the tool's own limit")
 		if !f.Thresholds.Off {
 			add("stuck_warn", f.warns(), "operators hear of a run without a sign of life")

@@ -15,6 +15,7 @@ import (
 	"laneway/shared/reply"
 	"laneway/shared/session"
 	"laneway/shared/stream"
+	"laneway/shared/timeout"
 	"laneway/shared/transcript"
 )
 
@@ -194,7 +195,8 @@ func (a *attempt) once(ctx context.Context, req model.Request) (answer, error) {
 		a.show(hold.Push(filter.Push(text)))
 	}
 	windows := watch.Windows{ProviderTimeout: a.sel.Timeout, RunTimeout: a.runWindow(), AgentTimeout: a.agentTimeout(), Endpoint: a.sel.Endpoint, Cron: a.st.Lane == string(queue.Cron)}
-	defer a.h.Working(session.Work{Kind: session.WorkModel, Limit: a.silence(windows)})()
+	limit, rule := timeout.Silence(windows, a.left())
+	defer a.h.Working(session.Work{Kind: session.WorkModel, Limit: limit, Rule: rule})()
 	alive := func() { a.h.Progress(session.ProgressStream) }
 	for part, err := range watch.Idle(model.WithProgress(ctx, alive), a.r.Clock, windows, a.sel.Provider.Stream, req) {
 		if err == nil {
@@ -242,15 +244,11 @@ func (a *attempt) once(ctx context.Context, req model.Request) (answer, error) {
 	return ans, nil
 }
 
-// silence is how long a model call may say nothing before it is cut; negative: for
-// ever. Where nothing cuts silence the end of the run does.
-func (a *attempt) silence(w watch.Windows) time.Duration {
-	if watch.IdleWindow(w) > 0 {
-		return max(watch.FirstEventWindow(w), watch.IdleWindow(w))
-	}
+// left is what is left of the run's budget; 0: it has no end.
+func (a *attempt) left() time.Duration {
 	end := a.endOfRun()
 	if end.IsZero() {
-		return -time.Millisecond
+		return 0
 	}
 	return max(end.Sub(a.r.Clock.Now()), time.Millisecond)
 }

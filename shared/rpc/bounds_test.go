@@ -20,7 +20,7 @@ func TestRuntime51_ExplainSaysWhichLimitsHoldAndWhy(t *testing.T) {
 		want  map[string]string
 	}{
 		{"the default", nil, map[string]string{"run_timeout": "the default of runs"}},
-		{"the caller's", 60_000, map[string]string{"run_timeout": "its caller asked for it", "model_silence": "the run's own limit"}},
+		{"the caller's", 60_000, map[string]string{"run_timeout": "its caller asked for it", "model_silence": "row 4: the run's own limit, at most what the endpoint's class allows"}},
 		{"none", 0, map[string]string{"run_timeout": ""}},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -16,6 +16,8 @@ type Work struct {
 	// Limit is how long it may take or be silent by its own rule; 0: it has none,
 	// negative: for ever.
 	Limit time.Duration
+	// Rule is the code of the rule that gave Limit to a WorkModel (package timeout).
+	Rule string
 }
 
 // Kinds of work.
@@ -79,20 +81,20 @@ const maxName = 40
 func (p Progress) Value() string {
 	fields := []string{
 		number(p.At), short(p.Why), short(p.Work.Kind), number(p.Work.Since), number(p.Work.Limit.Milliseconds()), number(p.Asked),
-		clipName(p.Work.Tool), clipName(p.Work.CallID),
+		clipName(p.Work.Tool), clipName(p.Work.CallID), clipName(p.Work.Rule),
 	}
 	return strings.TrimRight(strings.Join(fields, "|"), "|")
 }
 
 // ParseProgress is the inverse of Value. Of what it cannot read it makes zero values.
 func ParseProgress(s string) Progress {
-	f := strings.SplitN(s, "|", 8)
-	for len(f) < 8 {
+	f := strings.SplitN(s, "|", 9)
+	for len(f) < 9 {
 		f = append(f, "")
 	}
 	return Progress{
 		At: parsed(f[0]), Why: long(f[1]), Asked: parsed(f[5]),
-		Work: Work{Kind: long(f[2]), Since: parsed(f[3]), Limit: time.Duration(parsed(f[4])) * time.Millisecond, Tool: f[6], CallID: f[7]},
+		Work: Work{Kind: long(f[2]), Since: parsed(f[3]), Limit: time.Duration(parsed(f[4])) * time.Millisecond, Tool: f[6], CallID: f[7], Rule: f[8]},
 	}
 }
 

@@ -13,7 +13,7 @@ func TestProgress_ComesBackAsItWasKept(t *testing.T) {
 	for name, p := range map[string]session.Progress{
 		"nothing":     {},
 		"a run began": {At: 1_772_366_400_000, Why: session.ProgressRun},
-		"a model":     {At: 1_772_366_400_000, Why: session.ProgressStream, Work: session.Work{Kind: session.WorkModel, Since: 1_772_366_399_000, Limit: 2 * time.Minute}},
+		"a model":     {At: 1_772_366_400_000, Why: session.ProgressStream, Work: session.Work{Kind: session.WorkModel, Since: 1_772_366_399_000, Limit: 2 * time.Minute, Rule: "1r"}},
 		"a model asked again": {
 			At: 5, Why: session.ProgressModel, Asked: 3, Work: session.Work{Kind: session.WorkModel, Since: 5, Limit: -time.Millisecond},
 		},

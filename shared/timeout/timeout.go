@@ -14,19 +14,15 @@ import (
 
 // Limits that depend on nothing.
 const (
-	Run        = 48 * time.Hour  // of a run that nobody gave another
-	Compaction = 3 * time.Minute // of one compaction, and the one grace of a run whose time ends in one
-	Settle     = watch.Settle    // what works for a run that was aborted gets so long to end
-	CronTurn   = time.Hour       // of a scheduled run that nobody gave another
+	Run      = 48 * time.Hour // of a run that nobody gave another
+	Settle   = watch.Settle   // what works for a run that was aborted gets so long to end
+	CronTurn = time.Hour      // of a scheduled run that nobody gave another
 )
 
 // Bound is a limit with its reason.
 type Bound struct {
 	For time.Duration // 0: none
 	Why string        // a piece of a sentence for whoever asks
-	// Explicit says that the caller of the run named it: then it bounds a model's
-	// silence too.
-	Explicit bool
 }
 
 // Budget is how long a run may execute. inputMs is what its caller asked for: 0
@@ -35,9 +31,9 @@ type Bound struct {
 func Budget(inputMs int64, configured time.Duration) Bound {
 	switch {
 	case inputMs < 0:
-		return Bound{Why: "its caller asked for no limit", Explicit: true}
+		return Bound{Why: "its caller asked for no limit"}
 	case inputMs > 0:
-		return Bound{For: time.Duration(inputMs) * time.Millisecond, Why: "its caller asked for it", Explicit: true}
+		return Bound{For: time.Duration(inputMs) * time.Millisecond, Why: "its caller asked for it"}
 	case configured < 0:
 		return Bound{Why: "runs have no limit by configuration"}
 	case configured > 0 && configured != Run:
@@ -63,13 +59,4 @@ func (b Bound) Left(began time.Time, paused time.Duration, now time.Time) (time.
 		return 0, false
 	}
 	return max(end.Sub(now), 0), true
-}
-
-// Grace is how much longer a run may go on whose time is over: a compaction that is
-// under way then may end, once in a run.
-func Grace(compacting, used bool) time.Duration {
-	if compacting && !used {
-		return Compaction
-	}
-	return 0
 }

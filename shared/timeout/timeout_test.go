@@ -23,8 +23,8 @@ func TestRuntime51_Budget(t *testing.T) {
 		{"nobody says anything: 48 h", 0, 0, Bound{For: 48 * time.Hour, Why: "the default of runs"}},
 		{"configured", 0, 600 * s, Bound{For: 600 * s, Why: "it is configured for all runs"}},
 		{"configured as none", 0, -1, Bound{Why: "runs have no limit by configuration"}},
-		{"the caller's", 5000, 600 * s, Bound{For: 5 * s, Why: "its caller asked for it", Explicit: true}},
-		{"the caller's 0: none", -1, 600 * s, Bound{Why: "its caller asked for no limit", Explicit: true}},
+		{"the caller's", 5000, 600 * s, Bound{For: 5 * s, Why: "its caller asked for it"}},
+		{"the caller's 0: none", -1, 600 * s, Bound{Why: "its caller asked for no limit"}},
 	} {
 		if got := Budget(row.inputMs, row.configured); got != row.want {
 			t.Errorf("%s: %+v, want %+v", row.name, got, row.want)
@@ -62,20 +62,8 @@ func TestRuntime51_TheRemainderIsCarried(t *testing.T) {
 	}
 }
 
-// TestRuntime51_CompactionGrace: once in a run, and only where one is under way.
-func TestRuntime51_CompactionGrace(t *testing.T) {
-	t.Parallel()
-	for _, row := range []struct {
-		compacting, used bool
-		want             time.Duration
-	}{{false, false, 0}, {true, false, 180 * s}, {true, true, 0}, {false, true, 0}} {
-		if got := Grace(row.compacting, row.used); got != row.want {
-			t.Errorf("%+v: %s", row, got)
-		}
-	}
-}
-
-// TestRuntime52_Rows: each row of the decision table, with the reason that it gives.
+// TestRuntime52_Rows: each row of the decision table and of "First event", with the
+// reason that it gives.
 func TestRuntime52_Rows(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -87,56 +75,26 @@ func TestRuntime52_Rows(t *testing.T) {
 		{"row 1: the provider's timeoutSeconds, cut to the run's own limit", watch.Windows{ProviderTimeout: 400 * s, RunTimeout: 100 * s, AgentTimeout: s, Endpoint: model.Cloud}, 100 * s},
 		{"row 1: the provider's timeoutSeconds, cut to the agent's limit", watch.Windows{ProviderTimeout: 400 * s, AgentTimeout: 200 * s, Endpoint: model.Cloud}, 200 * s},
 		{"row 2: the run's own limit, scheduled", watch.Windows{RunTimeout: 600 * s, Cron: true, Endpoint: model.SelfHosted}, 600 * s},
-		{"row 3: the run's own limit, scheduled", watch.Windows{RunTimeout: 600 * s, Cron: true, Endpoint: model.Cloud}, 60 * s},
+		{"row 3: the run's own limit, scheduled", watch.Windows{RunTimeout: 30 * s, Cron: true, Endpoint: model.Cloud}, 30 * s},
 		{"row 4: the run's own limit", watch.Windows{RunTimeout: 600 * s, Endpoint: model.Local}, 600 * s},
 		{"row 4: the run's own limit", watch.Windows{RunTimeout: 600 * s, Endpoint: model.SelfHosted}, 300 * s},
 		{"row 4: the run's own limit", watch.Windows{RunTimeout: 600 * s, Endpoint: model.Cloud}, 120 * s},
 		{"row 5: the agent's limit", watch.Windows{AgentTimeout: 600 * s, Endpoint: model.Cloud}, 120 * s},
-		{"row 6: a local endpoint may be silent", watch.Windows{Endpoint: model.Local}, 0},
+		{"row 6: a local endpoint may be silent", watch.Windows{Endpoint: model.Local}, 70 * s}, // what is left
 		{"row 7: the class of the endpoint, self-hosted", watch.Windows{Endpoint: model.SelfHosted}, 300 * s},
 		{"row 8: the class of the endpoint, cloud", watch.Windows{Endpoint: model.Cloud}, 120 * s},
+		{"the first sign of life", watch.Windows{RunTimeout: 600 * s, Cron: true, Endpoint: model.Cloud}, 120 * s}, // later ones: row 3
 	} {
-		got := Idle(row.w)
-		if got.For != row.want || !strings.HasPrefix(got.Why, row.name) {
-			t.Errorf("%s: %+v", row.name, got)
+		got, rule := Silence(row.w, 70*s)
+		if why := WhySilence(rule); got != row.want || !strings.HasPrefix(why, row.name) || len(rule) > 2 {
+			t.Errorf("%s: %s by %q, %s", row.name, got, rule, why)
 		}
 	}
-}
-
-func TestRuntime51_FirstEvent(t *testing.T) {
-	t.Parallel()
-	for _, row := range []struct {
-		w    watch.Windows
-		want Bound
-	}{
-		{watch.Windows{Endpoint: model.Cloud}, Bound{For: 120 * s, Why: "the class of the endpoint"}},
-		{watch.Windows{Endpoint: model.Local}, Bound{For: 300 * s, Why: "the class of the endpoint"}},
-		{watch.Windows{ProviderTimeout: 400 * s, RunTimeout: 20 * s}, Bound{For: 20 * s, Why: "the provider's timeoutSeconds, cut to the run's own limit", Explicit: true}},
-	} {
-		if got := FirstEvent(row.w); got != row.want {
-			t.Errorf("%+v: %+v, want %+v", row.w, got, row.want)
-		}
+	if got, rule := Silence(watch.Windows{Endpoint: model.Local}, 0); got >= 0 || rule != "" || WhySilence(rule) != "" {
+		t.Errorf("nothing bounds it: %s by %q", got, rule)
 	}
-}
-
-func TestRuntime52_WhySilence(t *testing.T) {
-	t.Parallel()
-	own := Budget(20_000, 0)
-	for _, row := range []struct {
-		limit time.Duration
-		run   Bound
-		cron  bool
-		want  string
-	}{
-		{20 * s, own, false, "the run's own limit"},
-		{60 * s, Budget(3_600_000, 0), true, "a scheduled run at a cloud endpoint"},
-		{120 * s, Bound{}, false, "cloud"},
-		{300 * s, Bound{}, false, "self-hosted or local"},
-		{77 * s, Bound{}, false, "the provider's timeoutSeconds"},
-	} {
-		if got := WhySilence(row.limit, row.run, row.cron); !strings.Contains(got, row.want) {
-			t.Errorf("%+v: %s", row, got)
-		}
+	if got := WhySilence("?"); got != "" {
+		t.Errorf("a code that nobody knows: %q", got)
 	}
 }
 
