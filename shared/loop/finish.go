@@ -141,7 +141,24 @@ func (a *attempt) finishFailed(ctx context.Context, err error) error {
 	if o.ErrorKind == "unknown" {
 		a.r.Logger.Error("run failed", "session", a.ref.Hash(), "run", a.st.Ref.Run, "err", err)
 	}
+	if o.Kind == run.Failed {
+		a.keepError(o.Error)
+	}
 	return a.terminal(ctx, o)
+}
+
+// keepError makes a row of the failure that ended the run, with what was shown of the
+// message that it cut off. The next model reads only that a reply was not finished.
+func (a *attempt) keepError(text string) {
+	e := transcript.Entry{
+		ID: a.r.NewID(), Type: transcript.Message, RunID: a.st.RunID, At: a.r.Clock.Now().UnixMilli(),
+		Key: a.st.RunID + ":assistant", Role: model.Assistant, StopReason: "error", Error: text,
+		Provider: a.sel.Name, Model: a.sel.Model, Usage: &model.Usage{},
+	}
+	if shown := a.shown.String()[len(a.said0):]; strings.TrimSpace(shown) != "" {
+		e.Content = []model.Block{{Type: model.Text, Text: shown}}
+	}
+	a.add(e)
 }
 
 // keepPartial makes a row of the text that was shown of an unfinished message, and

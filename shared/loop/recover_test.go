@@ -135,7 +135,7 @@ func TestR3_ARunThatCannotBeLoadedDoesNotHoldItsLane(t *testing.T) {
 	p := w.process(nil)
 	p.serve()
 	st := w.status("r1")
-	if st.Outcome.Kind != run.Failed || st.Outcome.ErrorKind != "no_progress" || w.meta().Head != 3 {
+	if st.Outcome.Kind != run.Failed || st.Outcome.ErrorKind != "no_progress" || w.meta().Head != 4 { // its message and its error
 		t.Errorf("ended %+v at head %d", st.Outcome, w.meta().Head)
 	}
 	if f := w.reply(c, "r1"); f["ok"] != false {

@@ -11,6 +11,7 @@ import (
 	"laneway/shared/model"
 	"laneway/shared/model/retry"
 	"laneway/shared/run"
+	"laneway/shared/transcript"
 	"laneway/shared/wiring"
 )
 
@@ -89,6 +90,63 @@ func TestRetry_7_2_Rows(t *testing.T) {
 			}
 			if rows := w.rows(); row.kind == run.OK && len(rows) != 2 {
 				t.Errorf("recovered errors are kept: %+v", rows)
+			}
+		})
+	}
+}
+
+// TestRetry_7_2_ErrorsThatAreKept: recovered ones are not, a terminal failure leaves one
+// row with what was shown; the next model reads only that a reply was not finished.
+func TestRetry_7_2_ErrorsThatAreKept(t *testing.T) {
+	t.Parallel()
+	after := func(text string, e model.Error) answerFunc {
+		return func(ctx context.Context, r model.Request, yield func(model.Part, error) bool) {
+			if yield(model.Part{Text: text}, nil) {
+				failing(e)(ctx, r, yield)
+			}
+		}
+	}
+	for _, row := range []struct {
+		name string
+		one  answerFunc
+		two  answerFunc
+		kept string // the text of the error's row; "-": there is none
+	}{
+		{"recovered by a fallback", after("half", model.Error{Class: model.ServerError, Status: 500}), say("whole"), "-"},
+		{"nobody answers", fail(model.Auth), fail(model.Billing), ""},
+		{"nobody answers, and something was shown", fail(model.Auth), after("half", model.Error{Class: model.Billing}), "half"},
+		{"the request is wrong", fail(model.Format), say("never"), ""},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			m := newModels(t, "a/one", "b/two")
+			m.on(t, "a/one", row.one)
+			m.on(t, "b/two", row.two)
+			c := w.connect()
+			w.accept(c, "r1", "hi")
+			w.process(nil, chained(m)).serve()
+			st, rows := w.status("r1"), w.rows()
+			if len(rows) != 2 {
+				t.Fatalf("rows %+v", rows)
+			}
+			e := rows[1]
+			if row.kept == "-" {
+				if st.Outcome.Kind != run.OK || e.Error != "" || e.Text() != "whole" {
+					t.Errorf("%+v, kept %+v", st.Outcome, e)
+				}
+				return
+			}
+			if st.Outcome.Kind != run.Failed || e.Error != st.Outcome.Error || e.Error == "" || e.StopReason != "error" || e.Key != "r1:assistant" || e.Text() != row.kept {
+				t.Errorf("%+v, kept %+v", st.Outcome, e)
+			}
+			var asked []model.Message
+			m.fake(t, "a/one").by(func(r model.Request) answerFunc { asked = r.Messages; return say("next") })
+			w.clock.Advance(time.Hour)
+			w.accept(c, "r2", "again")
+			w.process(nil, chained(m)).serve()
+			if len(asked) != 3 || asked[1].Content[0].Text != transcript.AbortedMarker {
+				t.Errorf("the next request has %+v", asked)
 			}
 		})
 	}
