@@ -54,7 +54,7 @@ func TestRuntime55_Abort(t *testing.T) {
 			if row.rows == 2 {
 				e := rows[1]
 				want := transcript.Abort{Aborted: true, Origin: "rpc", RunID: "r1"}
-				if e.Role != model.Assistant || e.Text() != row.said || e.Key != "r1:assistant" || e.Model != "gateway-injected" || e.StopReason != "stop" ||
+				if e.Role != model.Assistant || e.Text() != row.said || e.Key != "r1:assistant" || e.Provider != "openclaw" || e.Model != "gateway-injected" || e.StopReason != "stop" ||
 					e.Usage == nil || *e.Usage != (model.Usage{}) || e.Abort == nil || *e.Abort != want {
 					t.Errorf("persisted: %+v", e)
 				}
@@ -97,6 +97,28 @@ func TestRuntime55_Abort(t *testing.T) {
 				t.Errorf("%d ends after the next run", n)
 			}
 		})
+	}
+}
+
+// Row "persisted": the mark names what stopped the run, a message by a word of its own.
+func TestRuntime55_Abort_Origin(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.model.on(hold(nil, "so far", "never"))
+	c := w.connect()
+	w.accept(c, "r1", "hi")
+	i := w.process(nil).start()
+	<-w.model.asked
+	c.until(t, "its words", event("agent", "assistant", ""))
+	w.stopAll()
+	w.ends(i, 0)
+	rows := w.rows()
+	want := transcript.Abort{Aborted: true, Origin: "stop-command", RunID: "r1"}
+	if last := rows[len(rows)-1]; last.Abort == nil || *last.Abort != want {
+		t.Errorf("%+v, want the mark %+v", last, want)
+	}
+	if st := w.status("r1"); st.Outcome.StopReason != "stop" {
+		t.Errorf("row status: %+v", st.Outcome)
 	}
 }
 

@@ -173,9 +173,18 @@ func (a *attempt) keepPartial(why string) {
 		ID: a.r.NewID(), Type: transcript.Message, RunID: a.st.RunID, At: a.r.Clock.Now().UnixMilli(),
 		Key: a.st.RunID + ":assistant", Role: model.Assistant, StopReason: "stop",
 		Content:  []model.Block{{Type: model.Text, Text: text}},
-		Provider: "laneway", Model: "gateway-injected", Usage: &model.Usage{},
-		Abort: &transcript.Abort{Aborted: true, Origin: why, RunID: a.st.RunID},
+		Provider: transcript.GatewayProvider, Model: transcript.GatewayModel, Usage: &model.Usage{},
+		Abort: &transcript.Abort{Aborted: true, Origin: abortOrigin(why), RunID: a.st.RunID},
 	})
+}
+
+// abortOrigin is what stopped a run, as clients know it from the mark of its row: the
+// stop reason, but for a stop that was said in a message.
+func abortOrigin(why string) string {
+	if why == run.StopStop {
+		return "stop-command"
+	}
+	return why
 }
 
 // closeCalls gives every open call a result: its own where it has one, else that it

@@ -6,8 +6,8 @@ import "encoding/json"
 type ChatSent struct {
 	RunID       string       `json:"runId"`
 	Status      string       `json:"status"`
-	MessageSeq  int64        `json:"messageSeq,omitempty"` // when the user row is stored already
-	Interrupted bool         `json:"interruptedActiveRun,omitempty"`
+	MessageSeq  int64        `json:"messageSeq,omitempty"`           // when the user row is stored already
+	Interrupted bool         `json:"interruptedActiveRun,omitempty"` // it ended the run that was at work
 	Disposition *Disposition `json:"disposition,omitempty"`
 }
 
@@ -93,7 +93,7 @@ type HistoryRow struct {
 	// Content is a string, or a list of ContentPart.
 	Content        json.RawMessage `json:"content"`
 	Timestamp      int64           `json:"timestamp"`
-	IdempotencyKey string          `json:"idempotencyKey,omitempty"` // UserRowKey of a user row
+	IdempotencyKey string          `json:"idempotencyKey,omitempty"` // "<runId>:user" of a user row, "<runId>:assistant" of what a stopped run left
 	ToolCallID     string          `json:"toolCallId,omitempty"`
 	ToolName       string          `json:"toolName,omitempty"`
 	IsError        bool            `json:"isError,omitempty"`

@@ -71,7 +71,8 @@ func TestChatSend_ARepeatSaysHowItStands(t *testing.T) {
 	var h protocol.History
 	c.ok("chat.history", obj{"sessionKey": "s"}, &h)
 	last := h.Messages[len(h.Messages)-1]
-	if a := last.OpenclawAbort; a == nil || !a.Aborted || a.Origin != "rpc" || a.RunID != "k" || last.Role != "assistant" {
+	if a := last.OpenclawAbort; a == nil || !a.Aborted || a.Origin != "rpc" || a.RunID != "k" || last.Role != "assistant" ||
+		last.IdempotencyKey != "k:assistant" || last.Provider != "openclaw" || last.Model != "gateway-injected" {
 		t.Errorf("%+v", last)
 	}
 }

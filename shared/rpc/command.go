@@ -4,6 +4,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"laneway/shared/run"
 )
 
 // What a session says when it was started over.
@@ -19,7 +21,7 @@ const (
 )
 
 // stopStop is the stop reason of runs that a chat command stopped.
-const stopStop = "stop"
+const stopStop = run.StopStop
 
 // resetCommand splits a message that begins with /new or /reset. The reason is empty
 // where it does not.

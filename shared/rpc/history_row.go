@@ -43,7 +43,7 @@ func historyRow(e *transcript.Entry, most int) protocol.HistoryRow {
 		Provider: e.Provider, Model: e.Model, StopReason: e.StopReason, ErrorMessage: chars.Head(e.Error, most),
 		Openclaw: protocol.RowMark{ID: e.ID, RunID: e.RunID},
 	}
-	if e.Key != "" && e.Role == model.User {
+	if e.Key != "" && (e.Role == model.User || e.Abort != nil) {
 		r.IdempotencyKey = e.Key
 	}
 	if u := e.Usage; u != nil {

@@ -127,6 +127,9 @@ const (
 // no progress.
 const StopStuck = "stuck_recovery"
 
+// StopStop is the stop reason of a run that somebody stopped by a message.
+const StopStop = "stop"
+
 // StopSuperseded is the stop reason of a run that a newer message took the place of.
 const StopSuperseded = "superseded"
 

@@ -41,6 +41,12 @@ type Abort struct {
 	RunID   string `json:"runId"`
 }
 
+// Provider and model of rows that no model wrote, as stock clients know them.
+const (
+	GatewayProvider = "openclaw"
+	GatewayModel    = "gateway-injected"
+)
+
 // Entry is a row.
 type Entry struct {
 	Seq        int64          `json:"-"`
