@@ -34,8 +34,10 @@ type Call struct {
 	// all. It is asked for with every try, since their conditions may fail.
 	With func(context.Context) ([]table.Op, error)
 	// Accepted, if set, is called once when a new run is in the tables, before its
-	// wake-up is sent.
-	Accepted func(run.Status)
+	// wake-up is sent. What it gets has no Changed yet.
+	Accepted func(Accepted)
+
+	interrupts bool // a run was at work when Interrupt was decided
 }
 
 // Accepted is what became of a Call.
@@ -45,6 +47,8 @@ type Accepted struct {
 	// Stopped: a later stop of the same connection had come in before (K1); the
 	// run has ended as aborted without beginning.
 	Stopped bool
+	// Interrupted: it ended a run that was at work.
+	Interrupted bool
 	// Changed is the messages that waited and became something else by this accept,
 	// as they are now. Those that ended by it are not among them: their end tells it.
 	Changed []run.Status
@@ -78,7 +82,7 @@ func (s *Service) Accept(ctx context.Context, c Call) (Accepted, error) {
 		}
 		q, err := s.queueing(ctx, &c, m, known)
 		if errors.Is(err, ErrQueueCap) {
-			return s.refuse(ctx, c, ref, ErrQueueCap)
+			return s.refuse(ctx, c, ref, err)
 		}
 		if err != nil {
 			return Accepted{}, err
@@ -94,6 +98,7 @@ func (s *Service) Accept(ctx context.Context, c Call) (Accepted, error) {
 			}
 			continue
 		}
+		c.interrupts = c.Interrupt && known && m.Active != ""
 		ops, err := s.acceptOps(ref, m, known, &c, q)
 		if err == nil && known && fallsBack(ctx, &c, m, q, aimed) {
 			ops[1].AddTo = append(ops[1].AddTo, Fell(st.Ref.Run)...)
@@ -246,11 +251,12 @@ func (s *Service) refuse(ctx context.Context, c Call, ref session.Ref, why error
 }
 
 func (s *Service) accepted(ctx context.Context, c Call, ref session.Ref) (Accepted, error) {
+	acc := Accepted{Status: c.Run, Interrupted: c.interrupts}
 	if c.Accepted != nil {
-		c.Accepted(c.Run)
+		c.Accepted(acc)
 	}
 	s.wakeAccepted(ctx, c.Run, ref)
-	return Accepted{Status: c.Run}, nil
+	return acc, nil
 }
 
 // wakeAccepted sends A1's wake-up. A failure is logged and no more: the run is in

@@ -80,11 +80,11 @@ func TestA1_TheWakeUpFollowsWithGroupAndDeduplicationIDOfTheRule(t *testing.T) {
 		t.Helper()
 		c := w.Call("r1")
 		c.Run.Lane = "cron"
-		c.Accepted = func(st run.Status) {
+		c.Accepted = func(acc lane.Accepted) {
 			if len(w.Queue.Waiting()) != 0 {
 				t.Error("told after the wake-up, want before it")
 			}
-			if _, err := run.Load(t.Context(), w.Store, st.Ref); err != nil {
+			if _, err := run.Load(t.Context(), w.Store, acc.Status.Ref); err != nil {
 				t.Errorf("told before the transaction: %v", err)
 			}
 		}
@@ -107,7 +107,7 @@ func TestA1_AFailedSendIsLoggedAndTheRunStaysAccepted(t *testing.T) {
 		w.Queue.Fail = func(lanetest.Sent) error { return lanetest.ErrDown }
 		told := 0
 		c := w.Call("r1")
-		c.Accepted = func(run.Status) { told++ }
+		c.Accepted = func(lane.Accepted) { told++ }
 		acc, err := w.Lanes.Accept(t.Context(), c)
 		if err != nil || acc.Repeat || told != 1 {
 			t.Fatalf("accepted %+v, told %d times, %v", acc, told, err)
@@ -191,7 +191,7 @@ func TestA2_TheReplyNeverPrecedesTheTransaction(t *testing.T) {
 				return fault
 			}}))
 			c := p.Call("r-" + name)
-			c.Accepted = func(run.Status) { told = true }
+			c.Accepted = func(lane.Accepted) { told = true }
 			_, err := p.Lanes.Accept(t.Context(), c)
 			if err == nil || told {
 				t.Errorf("%s: told %v, error %v", name, told, err)
@@ -211,7 +211,7 @@ func TestA3_TheSameKeyIsAnsweredFromItsRecord(t *testing.T) {
 		w.Clock.Advance(10 * time.Minute) // its deduplication id is forgotten
 		told := 0
 		c := w.Call("r1")
-		c.Accepted = func(run.Status) { told++ }
+		c.Accepted = func(lane.Accepted) { told++ }
 		acc, err := w.Lanes.Accept(t.Context(), c)
 		if err != nil || !acc.Repeat || told != 0 || acc.Status.AcceptedAt != first.Status.AcceptedAt || acc.Status.Seq != 1 {
 			t.Fatalf("repeat: %+v, told %d, %v", acc, told, err)
@@ -316,7 +316,7 @@ func TestC5_ALostAnswerOfAnAcceptIsSettled(t *testing.T) {
 				p := w.Process(s)
 				told := 0
 				c := p.Call("r1")
-				c.Accepted = func(run.Status) { told++ }
+				c.Accepted = func(lane.Accepted) { told++ }
 				acc, err := p.Lanes.Accept(t.Context(), c)
 				if err != nil || acc.Repeat || told != 1 {
 					t.Fatalf("%+v, told %d times, %v", acc, told, err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -33,6 +34,14 @@ var DefaultRules = queueing.Default
 // ErrQueueCap is a message that found the queue full under DropNew, or with nothing
 // in it that may be dropped. Nothing of it is stored.
 var ErrQueueCap = errors.New("lane: the queue of this session is full")
+
+// CapError is an ErrQueueCap that says how many messages may wait.
+type CapError struct{ Cap int }
+
+func (e *CapError) Error() string { return fmt.Sprintf("%v (cap %d)", ErrQueueCap, e.Cap) }
+
+// Unwrap is ErrQueueCap.
+func (*CapError) Unwrap() error { return ErrQueueCap }
 
 // SummaryPrefix begins the ids of overflow summaries.
 const SummaryPrefix = "followup-overflow:"
@@ -156,12 +165,13 @@ func (s *Service) chooseVictims(ctx context.Context, m session.Meta, q *queued) 
 		}
 		waiting = append(waiting, p)
 	}
-	n := len(waiting) - max(q.rules.Cap, 1) + 1
+	most := max(q.rules.Cap, 1)
+	n := len(waiting) - most + 1
 	if n <= 0 {
 		return nil
 	}
 	if q.rules.Drop == DropNew || n > len(waiting) {
-		return ErrQueueCap
+		return &CapError{most}
 	}
 	q.victims = waiting[:n]
 	for _, p := range q.victims {

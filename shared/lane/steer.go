@@ -67,10 +67,11 @@ func (s *Service) steerInto(ctx context.Context, c Call, m session.Meta) (acc Ac
 		ce, failed := table.Failed(err)
 		switch {
 		case err == nil:
+			acc = Accepted{Status: *st}
 			if c.Accepted != nil {
-				c.Accepted(*st)
+				c.Accepted(acc)
 			}
-			return Accepted{Status: *st}, true, nil
+			return acc, true, nil
 		case failed && ce.Op == 0 && ce.Found != nil:
 			acc, err = s.known(ctx, c, ref, *ce.Found)
 			return acc, true, err

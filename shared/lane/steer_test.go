@@ -49,7 +49,7 @@ func TestL3_ASteerIsOneTransaction(t *testing.T) {
 		}}))
 		told := 0
 		c := p.Call("s1")
-		c.Accepted = func(run.Status) { told++ }
+		c.Accepted = func(lane.Accepted) { told++ }
 		acc, steered, err := p.Lanes.Steer(t.Context(), c)
 		if err != nil || !steered || acc.Repeat || told != 1 || writes != 1 {
 			t.Fatalf("steered %v, told %d, %d writes, %+v, %v", steered, told, writes, acc, err)
@@ -201,7 +201,7 @@ func TestC5_ALostAnswerOfASteerIsSettled(t *testing.T) {
 				}}))
 				told := 0
 				c := p.Call("s1")
-				c.Accepted = func(run.Status) { told++ }
+				c.Accepted = func(lane.Accepted) { told++ }
 				acc, steered, err := p.Lanes.Steer(t.Context(), c)
 				if err != nil || !steered || acc.Repeat || told != 1 {
 					t.Fatalf("steered %v, told %d, %+v, %v", steered, told, acc, err)

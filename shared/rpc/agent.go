@@ -81,7 +81,7 @@ func (g *Gateway) agent(ctx context.Context, r *Request) error {
 	acc, err := g.Lanes.Accept(ctx, lane.Call{
 		Run: st, ConnectionID: r.Conn.ID, FrameAt: r.frame.At,
 		With:     func(ctx context.Context) ([]table.Op, error) { return g.kept(ctx, ref, &a) },
-		Accepted: func(st run.Status) { g.replyAccepted(r, st) },
+		Accepted: func(acc lane.Accepted) { g.replyAccepted(r, acc.Status) },
 	})
 	if err == nil && len(a.changes) > 0 && !acc.Repeat && !acc.Stopped {
 		g.announce(ctx, ref, "patch")

@@ -120,8 +120,9 @@ func (g *Gateway) say(ctx context.Context, r *Request, m message) error {
 			}
 			return rules, err
 		},
-		Accepted: func(st run.Status) {
-			if err := m.answer(r, protocol.ChatSent{RunID: st.RunID, Status: protocol.StatusStarted, Disposition: st.Disposition.Wire()}, true); err != nil {
+		Accepted: func(acc lane.Accepted) {
+			st := acc.Status
+			if err := m.answer(r, protocol.ChatSent{RunID: st.RunID, Status: protocol.StatusStarted, Interrupted: acc.Interrupted, Disposition: st.Disposition.Wire()}, true); err != nil {
 				g.Logger.Error("reply not encoded", "err", err)
 				r.frame.Send(protocol.AppendError(nil, r.ID, protocol.Internal()))
 			}
@@ -373,7 +374,7 @@ func (g *Gateway) chatInject(ctx context.Context, r *Request) error {
 	}
 	e := transcript.Entry{
 		ID: g.NewID(), Type: transcript.Message, At: g.Clock.Now().UnixMilli(), Role: model.Assistant, StopReason: "stop",
-		Content: []model.Block{{Type: model.Text, Text: p.Message}}, Provider: "laneway", Model: "gateway-injected", Label: p.Label,
+		Content: []model.Block{{Type: model.Text, Text: p.Message}}, Provider: transcript.GatewayProvider, Model: transcript.GatewayModel, Label: p.Label,
 	}
 	if _, err := g.knownSession(ctx, ref); err != nil {
 		return err

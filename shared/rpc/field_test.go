@@ -141,7 +141,7 @@ func TestF13_AQueueThatOverflowsTellsEverybody(t *testing.T) {
 				t.Helper()
 				refused := fill(t, w, c, policy, mode)
 				if policy == "new" {
-					if len(refused) != 3 || refused[0].Code != protocol.CodeInvalidRequest || refused[0].Details["reason"] != "queue-cap-new" {
+					if len(refused) != 3 || refused[0].Code != protocol.CodeInvalidRequest || refused[0].Details["reason"] != "queue-cap-new" || !strings.Contains(refused[0].Message, "its cap is 20") {
 						t.Fatalf("%d refused: %+v", len(refused), refused)
 					}
 				} else if len(refused) != 0 {

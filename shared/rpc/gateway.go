@@ -253,9 +253,10 @@ func (g *Gateway) dispatch(ctx context.Context, r *Request) error {
 // wire is an error as its caller may see it; what is not meant for callers is
 // logged and answered as internal.
 func (g *Gateway) wire(err error) *protocol.Error {
+	var full *lane.CapError
 	switch {
-	case errors.Is(err, lane.ErrQueueCap):
-		return protocol.Invalid("the queue of this session is full").With("reason", "queue-cap-new")
+	case errors.As(err, &full):
+		return protocol.Invalid(fmt.Sprintf("the queue of this session is full: its cap is %d", full.Cap)).With("reason", "queue-cap-new")
 	case errors.Is(err, lane.ErrFull):
 		return protocol.QueueFull()
 	case errors.Is(err, lane.ErrUnavailable), errors.Is(err, table.ErrThrottled), errors.Is(err, table.ErrConflict), errors.Is(err, table.ErrUnknown):

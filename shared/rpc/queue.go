@@ -15,8 +15,12 @@ import (
 // queueDirective reads a /queue command at the start of a message. rest is what
 // follows it; an error is a text for the user.
 func queueDirective(message string) (d queueing.Words, rest string, found bool, err error) {
-	word, after := cutWord(strings.TrimSpace(message))
-	if strings.ToLower(strings.TrimSuffix(word, ":")) != "/queue" {
+	message = strings.TrimSpace(message)
+	word, after := cutWord(message)
+	if name, _, colon := strings.Cut(word, ":"); colon { // "/queue:collect", as of any directive
+		word, after = name, strings.TrimSpace(message[len(name)+1:])
+	}
+	if strings.ToLower(word) != "/queue" {
 		return d, "", false, nil
 	}
 	rest = after

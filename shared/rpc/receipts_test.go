@@ -193,6 +193,30 @@ func TestReceipts_AnInterruptSupersedesWhatRunsAndWhatWaits(t *testing.T) {
 	})
 }
 
+// TestRuntime113_AnInterruptSaysThatItEndedARun: the reply has interruptedActiveRun where
+// a run was at work, and no such member where none was.
+func TestRuntime113_AnInterruptSaysThatItEndedARun(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, w *world, c, _ *client) {
+		t.Helper()
+		send := func(id, mode string, want bool) {
+			t.Helper()
+			var got protocol.ChatSent
+			c.ok("chat.send", obj{"sessionKey": "s", "message": "hold " + id, "idempotencyKey": id, "queueMode": mode}, &got)
+			if got.Interrupted != want {
+				t.Errorf("%s %s: %+v, want interruptedActiveRun %v", mode, id, got, want)
+			}
+		}
+		send("1", "interrupt", false)
+		w.model.waitFor(t, "hold 1")
+		send("2", "followup", false)
+		send("3", "interrupt", true)
+		w.model.waitFor(t, "hold 3")
+		w.model.let("hold 3")
+		w.idle(key)
+	})
+}
+
 func TestReceipts_OverflowAndStops(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, w *world, c, l *client) {

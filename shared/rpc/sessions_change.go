@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -196,7 +197,7 @@ func (g *Gateway) findModel(ctx context.Context, r *Request, name string) (provi
 	}
 	provider, id, ok := modelNamed(models, name)
 	if !ok {
-		return "", "", protocol.InvalidParams(r.Method, "unknown model")
+		return "", "", protocol.InvalidParams(r.Method, fmt.Sprintf("at /model: unknown model %q", clipWord(name)))
 	}
 	return provider, id, nil
 }

@@ -33,7 +33,7 @@ func TestSessionsPatch(t *testing.T) {
 	if r := d.Session; r.Label != "" || r.Model != "fake-1" || *r.QueueCap != 20 || r.FastMode != nil || r.ThinkingLevel != "high" {
 		t.Errorf("null takes back: %+v", r)
 	}
-	c.fails("sessions.patch", obj{"key": "s", "model": "nobody/knows"}, protocol.CodeInvalidRequest, "unknown model")
+	c.fails("sessions.patch", obj{"key": "s", "model": "nobody/knows"}, protocol.CodeInvalidRequest, `at /model: unknown model "nobody/knows"`)
 	c.fails("sessions.patch", obj{"key": "s", "execHost": "h"}, protocol.CodeInvalidRequest, "/execHost: is not supported")
 	c.fails("sessions.patch", obj{"key": "s", "queueMode": "jump"}, protocol.CodeInvalidRequest, "/queueMode")
 	c.fails("sessions.patch", obj{"key": "s", "expectedSessionId": "other", "label": "x"}, protocol.CodeUnavailable, "another one")
