@@ -26,6 +26,7 @@ type answer struct {
 	silent  bool   // the silent token, or what a tool has sent already: nothing is shown
 	stop    string
 	usage   model.Usage
+	ids     model.CallIDs // of its calls
 }
 
 func (a *answer) calls() []model.Block {
@@ -185,7 +186,7 @@ func (a *attempt) once(ctx context.Context, req model.Request) (answer, error) {
 	var raw strings.Builder
 	var filter reply.Filter
 	var split reply.ThinkSplitter
-	hold := reply.Hold{Sent: a.report().sent}
+	hold := reply.Hold{Sent: a.sent()}
 	take := func(text, thought string) {
 		if thought != "" {
 			a.out.Thinking(thought)
@@ -218,7 +219,7 @@ func (a *attempt) once(ctx context.Context, req model.Request) (answer, error) {
 		case part.ToolCall != nil:
 			take(split.Flush())
 			ans.text(&raw)
-			ans.blocks = append(ans.blocks, *part.ToolCall)
+			ans.call(*part.ToolCall)
 		case part.Usage != nil:
 			ans.usage = *part.Usage
 		case part.Done != nil:
@@ -267,6 +268,16 @@ func (a *attempt) runWindow() time.Duration {
 		return time.Duration(a.st.Input.TimeoutMs) * time.Millisecond
 	}
 	return 0
+}
+
+// call adds a tool call, under an id that no other call of the message has: results are
+// told apart by it.
+func (a *answer) call(b model.Block) {
+	if a.ids == nil {
+		a.ids = model.CallIDs{}
+	}
+	b.ID = a.ids.Own(b.ID)
+	a.blocks = append(a.blocks, b)
 }
 
 // text closes the text block that raw has gathered.

@@ -21,7 +21,7 @@ func (a *attempt) reply(ctx context.Context, out *run.Outcome, ans *answer) {
 	in := reply.Input{
 		Answer: ans.visible, Silent: ans.silent, OutputLimit: ans.stop == "length", Summaries: did.summaries,
 		Heartbeat: a.heartbeat(), Unwatched: a.heartbeat() || a.st.Lane == string(queue.Cron), Full: a.verbose() == "full",
-		SideEffects: did.acted, LastToolError: did.failure, Sent: did.sent,
+		SideEffects: did.acted, LastToolError: did.failure, Sent: a.sent(),
 	}
 	if thought := thoughts(ans.blocks); thought != "" && a.reasoning() == "on" {
 		in.Reasoning = "Thinking\n\n" + thought

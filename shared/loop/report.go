@@ -3,9 +3,9 @@ package loop
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"laneway/shared/model"
 	"laneway/shared/protocol"
@@ -23,7 +23,18 @@ type report struct {
 	summaries []string           // of calls that people wanted to be told of
 	failure   *reply.ToolFailure // the last one that was not made good
 	acted     bool               // something may have been changed
-	sent      []reply.Sent       // messages that reached people
+
+	size, untold int // of summaries, in bytes as encoded; calls without one
+}
+
+// sent lists the messages of the run's tools that reached people.
+func (a *attempt) sent() (out []reply.Sent) {
+	for i := range a.rows {
+		if e := &a.rows[i]; e.RunID == a.st.RunID {
+			out = append(out, e.Sent...)
+		}
+	}
+	return out
 }
 
 // report reads the run's calls from the conversation, so attempts before this one count.
@@ -31,7 +42,6 @@ func (a *attempt) report() report {
 	var r report
 	var failed model.Block
 	calls := map[string]model.Block{}
-	size, untold := 0, 0
 	for i := range a.rows {
 		e := &a.rows[i]
 		if e.RunID != a.st.RunID {
@@ -49,7 +59,6 @@ func (a *attempt) report() report {
 		if a.tools != nil {
 			effect = a.tools.EffectOf(e.ToolName)
 		}
-		r.sent = append(r.sent, e.Sent...)
 		switch status, _ := e.Details["status"].(string); {
 		case status == statusSkipped:
 		case e.IsError:
@@ -61,21 +70,26 @@ func (a *attempt) report() report {
 		default:
 			r.acted = r.acted || effect != tool.ReadOnly
 		}
-		if e.Verbose == "" {
-			continue
-		}
-		text := summary(e, call)
-		if n := protocol.EncodedLen(text); size+n <= maxSummaries {
-			r.summaries = append(r.summaries, text)
-			size += n
-		} else {
-			untold++
+		switch {
+		case e.Verbose == "", e.Verbose == "full" && r.tell(inFull(e, call)), r.tell(inShort(e, call)):
+		default:
+			r.untold++
 		}
 	}
-	if untold > 0 {
-		r.summaries = append(r.summaries, fmt.Sprintf("… and %d more tool calls.", untold))
+	if r.untold > 0 {
+		r.summaries = append(r.summaries, fmt.Sprintf("… and %d more tool calls.", r.untold))
 	}
 	return r
+}
+
+// tell adds a summary where there is room for it.
+func (r *report) tell(text string) bool {
+	n := protocol.EncodedLen(text)
+	if r.size+n > maxSummaries {
+		return false
+	}
+	r.summaries, r.size = append(r.summaries, text), r.size+n
+	return true
 }
 
 // Values of "status" in the details of a result (package tool).
@@ -119,23 +133,31 @@ func number(v any) (float64, bool) {
 // signs stand before the names of tools.
 var signs = map[string]string{"exec": "🛠️", "read": "📖", "write": "✍️", "ls": "📂"}
 
-// summary tells people of a call: its name and what it was about, never a command's
-// text; in full also its arguments and what came of it.
-func summary(e *transcript.Entry, call model.Block) string {
+// inShort tells people of a call: its name and what it was about, in one line, never a
+// command's text.
+func inShort(e *transcript.Entry, call model.Block) string {
 	sign, known := signs[e.ToolName]
 	if !known {
 		sign = "🧩"
 	}
-	var args map[string]any
-	shown := tool.ArgsForEvent(call.Arguments)
-	_ = json.Unmarshal(shown, &args) // of arguments that are no object there is nothing to name
 	line := sign + " " + e.ToolName
+	var args map[string]any
+	_ = json.Unmarshal(tool.ArgsForEvent(call.Arguments), &args) // of arguments that are no object there is nothing to name
 	if path, _ := args["path"].(string); path != "" {
-		line += ": " + path
+		line += ": " + strings.Map(printable, path)
 	}
-	if e.Verbose != "full" {
-		return line
+	return line
+}
+
+func printable(r rune) rune {
+	if unicode.IsControl(r) {
+		return ' '
 	}
+	return r
+}
+
+// inFull tells also the call's arguments and what came of it.
+func inFull(e *transcript.Entry, call model.Block) string {
 	var out []string
 	for _, b := range tool.ForEvent(tool.Result{Content: e.Content}).Content {
 		if strings.TrimSpace(b.Text) != "" {
@@ -145,6 +167,15 @@ func summary(e *transcript.Entry, call model.Block) string {
 	if len(out) == 0 {
 		out = []string{tool.TextNothing}
 	}
-	lines := slices.Concat([]string{line, "`" + string(shown) + "`", "```txt"}, out, []string{"```"})
-	return strings.Join(lines, "\n")
+	args, text := string(tool.ArgsForEvent(call.Arguments)), strings.Join(out, "\n")
+	tick, fence := around("`", args), around("```", text)
+	return strings.Join([]string{inShort(e, call), tick + args + tick, fence + "txt", text, fence}, "\n")
+}
+
+// around is a mark that does not stand in a text: ticks, and more of them.
+func around(ticks, text string) string {
+	for strings.Contains(text, ticks) {
+		ticks += "`"
+	}
+	return ticks
 }

@@ -3,6 +3,7 @@ package model
 import (
 	"bytes"
 	"encoding/json"
+	"strconv"
 	"strings"
 
 	"laneway/shared/id"
@@ -72,4 +73,19 @@ func PlainCallID(s string) string {
 		return s
 	}
 	return "call_" + id.Hash("tool-call", s)
+}
+
+// CallIDs are the ids of tool calls that are taken.
+type CallIDs map[string]int
+
+// Own takes an id for a call: its own, or where another call has that one, one made from
+// it, always the same for the same calls in a row.
+func (c CallIDs) Own(s string) string {
+	own := s
+	for c[own] > 0 {
+		c[s]++
+		own = s + "_" + strconv.Itoa(c[s])
+	}
+	c[own] = 1
+	return own
 }

@@ -16,11 +16,11 @@ const AbortedMarker = "[The previous reply was stopped before it was finished.]"
 
 // Project makes the conversation that a model sees: entries after the last reset,
 // a compaction's summary and kept tail, without custom entries, and repaired
-// (results directly behind their calls, one for each, none without a call).
+// (results directly behind their calls, one for each, none without a call, no id twice).
 func Project(entries []Entry) []model.Message {
 	entries = visible(entries)
 	out := make([]model.Message, 0, len(entries))
-	results := collect(entries)
+	results, taken := collect(entries), make(model.CallIDs)
 	for i := range entries {
 		e := &entries[i]
 		switch {
@@ -29,7 +29,7 @@ func Project(entries []Entry) []model.Message {
 		case e.Type == Custom || e.Role == model.ToolResult:
 			// Results are placed behind their calls.
 		case e.Role == model.Assistant:
-			out = assistant(out, e, results)
+			out = assistant(out, e, results, taken)
 		case e.Type == Message || e.Type == CustomMessage:
 			out = append(out, model.Message{Role: model.User, Content: e.Content})
 		}
@@ -89,7 +89,9 @@ func collect(entries []Entry) map[callKey]*Entry {
 	return out
 }
 
-func assistant(out []model.Message, e *Entry, results map[callKey]*Entry) []model.Message {
+// assistant adds a message and the results of its calls. Some providers refuse an id that
+// an earlier call has, taken, and other providers' models repeat theirs.
+func assistant(out []model.Message, e *Entry, results map[callKey]*Entry, taken model.CallIDs) []model.Message {
 	if e.cut() {
 		return append(out, text(model.Assistant, AbortedMarker))
 	}
@@ -97,12 +99,18 @@ func assistant(out []model.Message, e *Entry, results map[callKey]*Entry) []mode
 		return out
 	}
 	m := model.Message{Role: model.Assistant, StopReason: e.StopReason, Content: e.Content}
+	at := len(out)
 	out = append(out, m)
-	for _, b := range m.Content {
+	for i, b := range m.Content {
 		if b.Type != model.ToolCall {
 			continue
 		}
-		r := model.Message{Role: model.ToolResult, ToolCallID: b.ID, ToolName: b.Name}
+		own := taken.Own(b.ID)
+		if own != b.ID {
+			out[at].Content = slices.Clone(out[at].Content)
+			out[at].Content[i].ID = own
+		}
+		r := model.Message{Role: model.ToolResult, ToolCallID: own, ToolName: b.Name}
 		if res := results[callKey{e.Seq, b.ID}]; res != nil {
 			r.Content, r.IsError = res.Content, res.IsError
 		} else {

@@ -99,11 +99,19 @@ func TestF23_Projection(t *testing.T) {
 				r.calls("toolUse", "a")
 				r.result("a", "2")
 			},
-			[]string{"assistant: on it <a>", "toolResult: 1 for a", "assistant: on it <a>", "toolResult: 2 for a"},
+			[]string{"assistant: on it <a>", "toolResult: 1 for a", "assistant: on it <a_2>", "toolResult: 2 for a_2"},
 		},
 		"and crashed the first time": {
 			func(r *rows) { r.calls("toolUse", "a"); r.calls("toolUse", "a"); r.result("a", "2") },
-			[]string{"assistant: on it <a>", missing + " for a (error)", "assistant: on it <a>", "toolResult: 2 for a"},
+			[]string{"assistant: on it <a>", missing + " for a (error)", "assistant: on it <a_2>", "toolResult: 2 for a_2"},
+		},
+		"an id that is like a made one": {
+			func(r *rows) { r.calls("toolUse", "a_2", "a"); r.result("a", "1"); r.calls("toolUse", "a") },
+			[]string{"assistant: on it <a_2> <a>", missing + " for a_2 (error)", "toolResult: 1 for a", "assistant: on it <a_3>", missing + " for a_3 (error)"},
+		},
+		"a message with an id twice": {
+			func(r *rows) { r.calls("toolUse", "a", "a"); r.result("a", "1"); r.result("a", "2") },
+			[]string{"assistant: on it <a> <a_2>", "toolResult: 1 for a", "toolResult: 1 for a_2"},
 		},
 		"calls of a message that was cut are not replayed": {
 			func(r *rows) { r.user("hi"); r.calls("aborted", "a"); r.result("a", "A"); r.user("next") },

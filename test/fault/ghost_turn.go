@@ -45,6 +45,15 @@ func (g *ghost) asksModel(p *proc, runID string, r model.Request) {
 	if why := Invalid(r.Messages); why != "" {
 		g.s.violatef("transcript", "%s asks a model what a provider refuses: %s", p.actor(), why)
 	}
+	taken := map[string]bool{}
+	for _, m := range r.Messages {
+		for _, b := range m.Content {
+			if b.Type == model.ToolCall && taken[b.ID] {
+				g.s.violatef("transcript", "%s asks a model what a provider refuses: two calls have the id %s", p.actor(), b.ID)
+			}
+			taken[b.ID] = true
+		}
+	}
 	if rg := g.runs[runID]; rg != nil {
 		g.trusted(p, rg.s, "a model call for "+runID)
 	}
