@@ -227,6 +227,10 @@ func (a *attempt) once(ctx context.Context, req model.Request) (answer, error) {
 		}
 	}
 	take(split.Flush())
+	if all := split.Unclosed(); all != "" && ans.stop != "length" && len(ans.calls()) == 0 && a.shown.Len() == 0 {
+		ans.unthink(all) // a tag that holds the whole message is a mistake, and the rest the answer
+		take(all, "")
+	}
 	ans.text(&raw)
 	rest, silent := filter.Flush()
 	a.show(hold.Push(rest))
@@ -294,6 +298,18 @@ func (a *answer) think(s string) {
 		return
 	}
 	a.blocks = append(a.blocks, model.Block{Type: model.Thinking, Thinking: s})
+}
+
+// unthink takes the end of the thoughts back.
+func (a *answer) unthink(s string) {
+	n := len(a.blocks) - 1
+	if n < 0 || a.blocks[n].Type != model.Thinking || a.blocks[n].Signature != "" {
+		return
+	}
+	b := &a.blocks[n]
+	if b.Thinking = strings.TrimSuffix(b.Thinking, s); strings.TrimSpace(b.Thinking) == "" {
+		a.blocks = a.blocks[:n]
+	}
 }
 
 // signed puts a provider's whole thinking block in the place of what was gathered.

@@ -221,6 +221,49 @@ func TestReply_WhatAToolSentIsNotSaidAgain(t *testing.T) {
 	}
 }
 
+// TestReply_ThinkingThatNeverEnds (spec: loop 2.5): a tag that holds the whole message is
+// taken off, and the rest is the answer; beside calls, in a message that was cut, and
+// behind a block that was closed it is what was thought.
+func TestReply_ThinkingThatNeverEnds(t *testing.T) {
+	t.Parallel()
+	act := model.Block{Type: model.ToolCall, ID: "a", Name: "act", Arguments: json.RawMessage(`{}`)}
+	both := func(text answerFunc, call model.Block) answerFunc {
+		return func(ctx context.Context, r model.Request, yield func(model.Part, error) bool) {
+			text(ctx, r, func(p model.Part, err error) bool {
+				if p.Done != nil && !yield(model.Part{ToolCall: &call}, nil) {
+					return false
+				}
+				return yield(p, err)
+			})
+		}
+	}
+	for name, c := range map[string]struct {
+		answer []answerFunc
+		want   []string
+	}{
+		"a whole message":         {[]answerFunc{say("<Think> It ", "is four.")}, []string{"It is four."}},
+		"beside a call":           {[]answerFunc{both(say("<think>I look"), act), say("It is four.")}, []string{"It is four."}},
+		"behind a block that was": {[]answerFunc{say("<think>Two</think><think>and two")}, []string{reply.TextIncomplete}},
+		"without a text":          {[]answerFunc{say("<think>")}, []string{reply.TextIncomplete}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, newTool("act", tool.Unsafe))
+			w.model.on(c.answer...)
+			cl := w.connect()
+			w.accept(cl, "r1", "hi")
+			w.process(nil, impatient).serve()
+			got := payloads(w.reply(cl, "r1"))
+			if !slices.Equal(got, c.want) {
+				t.Errorf("payloads %q", got)
+			}
+			if rows := w.rows(); c.want[0] != reply.TextIncomplete && rows[len(rows)-1].Text() != c.want[0] {
+				t.Errorf("the last row is %+v", rows[len(rows)-1].Content)
+			}
+		})
+	}
+}
+
 // TestReply_ThinkingInTags: models without a channel for it write what they think into the
 // text; it is no part of the answer, however the text is split.
 func TestReply_ThinkingInTags(t *testing.T) {

@@ -6,8 +6,8 @@ import (
 )
 
 // thinkTags are the names of the tags in which models without a thinking channel
-// of their own write what they think.
-var thinkTags = []string{"think", "thinking", "thought"}
+// of their own write what they think, in any case.
+var thinkTags = []string{"think", "thinking", "thought", "antthinking"}
 
 // ThinkSplitter takes the thinking out of an answer's text as it streams. It knows
 // a tag only where such models put it, at the start of the message or right behind
@@ -18,6 +18,18 @@ type ThinkSplitter struct {
 	held  string
 	state thinkState
 	tag   string // the open tag, while inside
+	block strings.Builder
+	some  bool // a block was closed
+}
+
+// Unclosed is what stands behind the one tag of a message that was never closed: nobody
+// else is to say what such a message says. It is asked for behind Flush, and is empty
+// where a block was closed.
+func (s *ThinkSplitter) Unclosed() string {
+	if s.state != thinkInside || s.some {
+		return ""
+	}
+	return strings.TrimLeftFunc(s.block.String(), unicode.IsSpace)
 }
 
 type thinkState int
@@ -49,9 +61,11 @@ func (s *ThinkSplitter) run(final bool) (text, thinking string) {
 			piece, closed := s.inside(final)
 			thought.WriteString(piece)
 			if !closed {
+				s.block.WriteString(piece)
 				return "", thought.String()
 			}
-			s.state = thinkStart
+			s.state, s.some = thinkStart, true
+			s.block.Reset()
 		case thinkStart:
 			if !s.start(final) {
 				return "", thought.String()
@@ -66,10 +80,10 @@ func (s *ThinkSplitter) start(final bool) bool {
 	for _, tag := range thinkTags {
 		open := "<" + tag + ">"
 		switch {
-		case strings.HasPrefix(body, open):
+		case len(body) >= len(open) && lower(body[:len(open)]) == open:
 			s.state, s.tag, s.held = thinkInside, tag, body[len(open):]
 			return true
-		case strings.HasPrefix(open, body) && !final:
+		case len(body) < len(open) && strings.HasPrefix(open, lower(body)) && !final:
 			return false
 		}
 	}
@@ -83,16 +97,28 @@ func (s *ThinkSplitter) start(final bool) bool {
 // inside returns the thinking up to the closing tag or to what may be its start.
 func (s *ThinkSplitter) inside(final bool) (thinking string, closed bool) {
 	end := "</" + s.tag + ">"
-	if i := strings.Index(s.held, end); i >= 0 {
+	low := lower(s.held)
+	if i := strings.Index(low, end); i >= 0 {
 		thinking, s.held = s.held[:i], s.held[i+len(end):]
 		return thinking, true
 	}
 	keep := 0
 	if !final {
-		keep = partial(s.held, end)
+		keep = partial(low, end)
 	}
 	thinking, s.held = s.held[:len(s.held)-keep], s.held[len(s.held)-keep:]
 	return thinking, false
+}
+
+// lower is a text with its ASCII letters lower-cased, of the same length.
+func lower(s string) string {
+	b := []byte(s)
+	for i, c := range b {
+		if 'A' <= c && c <= 'Z' {
+			b[i] = c + 'a' - 'A'
+		}
+	}
+	return string(b)
 }
 
 // partial is the length of the longest end of s that is a beginning of tag.

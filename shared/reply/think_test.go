@@ -29,6 +29,8 @@ func TestThinkingIsTakenOutOfTheAnswer(t *testing.T) {
 		{"<think></think>Hello", "Hello", ""},
 		{"Hello <think>no</think>", "Hello <think>no</think>", ""},
 		{"<thi", "<thi", ""},
+		{"<THINK>İ hm</Think>Hello", "Hello", "İ hm"},
+		{"<antthinking>hm</antthinking>Hello", "Hello", "hm"},
 		{"<b>Hello", "<b>Hello", ""},
 		{"  Hello", "  Hello", ""},
 		{"<think>x</think>Use <think> in code", "Use <think> in code", "x"},
@@ -36,6 +38,26 @@ func TestThinkingIsTakenOutOfTheAnswer(t *testing.T) {
 	} {
 		if text, thinking := split(c.in); text != c.text || thinking != c.thinking {
 			t.Errorf("%q: text %q, thinking %q", c.in, text, thinking)
+		}
+	}
+}
+
+func TestThinkingThatNeverEnds(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ in, unclosed string }{
+		{"<think> the answer", "the answer"},
+		{"<think>", ""},
+		{"<think>hm</think><think>more", ""},
+		{"<think>hm</think>Hello", ""},
+		{"Hello", ""},
+	} {
+		var s reply.ThinkSplitter
+		for _, r := range c.in {
+			s.Push(string(r))
+		}
+		s.Flush()
+		if got := s.Unclosed(); got != c.unclosed {
+			t.Errorf("%q: %q", c.in, got)
 		}
 	}
 }
