@@ -206,14 +206,25 @@ type ModelRow struct {
 	ID                string   `json:"id"`
 	Name              string   `json:"name"`
 	Provider          string   `json:"provider"`
-	Tags              []string `json:"tags,omitempty"`
+	Alias             string   `json:"alias,omitempty"`
+	Tags              []string `json:"tags,omitempty"` // default
 	Available         *bool    `json:"available,omitempty"`
 	UnavailableReason string   `json:"unavailableReason,omitempty"` // missing-auth, auth-failed, cooldown
 	UnavailableUntil  int64    `json:"unavailableUntil,omitempty"`
 	ContextWindow     int64    `json:"contextWindow,omitempty"`
 	Reasoning         *bool    `json:"reasoning,omitempty"`
-	SupportsTools     *bool    `json:"supportsTools,omitempty"`
-	Input             []string `json:"input,omitempty"`
+	// ThinkingLevels are those that it takes. ThinkingDefault is what it gets where nobody
+	// names one; empty: that is the provider's own.
+	ThinkingLevels  []ThinkingLevel `json:"thinkingLevels,omitempty"`
+	ThinkingDefault string          `json:"thinkingDefault,omitempty"`
+	SupportsTools   *bool           `json:"supportsTools,omitempty"`
+	Input           []string        `json:"input,omitempty"`
+}
+
+// ThinkingLevel is a level and its name for people.
+type ThinkingLevel struct {
+	ID    string `json:"id"`
+	Label string `json:"label"`
 }
 
 // CommandsList is the reply of commands.list.

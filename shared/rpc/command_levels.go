@@ -26,9 +26,14 @@ func (g *Gateway) judging(ctx context.Context, ref session.Ref) (v view, agents 
 // levelsOf are the thinking levels of the model that the session's next run uses.
 func levelsOf(e session.Entry, agents []Agent, infos []model.Info, agent string) []string {
 	used := modelOf(e, agents, agent)
-	m := thinking.Model{ID: used.Model, API: thinking.APIOf(used.ModelProvider)}
+	return levelsKnown(used.ModelProvider, used.Model, infos)
+}
+
+// levelsKnown are the thinking levels that a model takes.
+func levelsKnown(provider, id string, infos []model.Info) []string {
+	m := thinking.Model{ID: id, API: thinking.APIOf(provider)}
 	for _, i := range infos {
-		if i.Provider == used.ModelProvider && i.ID == used.Model {
+		if i.Provider == provider && i.ID == id {
 			if i.API != "" {
 				m.API = i.API
 			}

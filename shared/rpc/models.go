@@ -7,7 +7,9 @@ import (
 
 	"laneway/shared/model"
 	"laneway/shared/model/profile"
+	"laneway/shared/model/thinking"
 	"laneway/shared/protocol"
+	"laneway/shared/session"
 )
 
 func (g *Gateway) modelsList(ctx context.Context, r *Request) error {
@@ -31,6 +33,10 @@ func (g *Gateway) modelRows(ctx context.Context, tenant, provider string) ([]pro
 	if err != nil {
 		return nil, err
 	}
+	agents, err := g.Directory.Agents(ctx, tenant)
+	if err != nil {
+		return nil, err
+	}
 	rows := []protocol.ModelRow{}
 	for i := range models {
 		m := &models[i]
@@ -38,8 +44,9 @@ func (g *Gateway) modelRows(ctx context.Context, tenant, provider string) ([]pro
 			continue
 		}
 		row := protocol.ModelRow{
-			ID: m.ID, Name: orElse(m.Name, m.ID), Provider: m.Provider, ContextWindow: int64(m.ContextWindow),
+			ID: m.ID, Name: orElse(m.Name, m.ID), Provider: m.Provider, Alias: m.Alias, ContextWindow: int64(m.ContextWindow),
 		}
+		setLevels(&row, m, agents)
 		if m.Reasons || m.Plain {
 			reasons := m.Reasons
 			row.Reasoning = &reasons
@@ -56,6 +63,26 @@ func (g *Gateway) modelRows(ctx context.Context, tenant, provider string) ([]pro
 		rows = append(rows, row)
 	}
 	return rows, nil
+}
+
+// setLevels says how a model can be asked to think, and whether it is the default.
+func setLevels(row *protocol.ModelRow, m *model.Info, agents []Agent) {
+	known := levelsKnown(m.Provider, m.ID, []model.Info{*m})
+	for _, l := range known {
+		row.ThinkingLevels = append(row.ThinkingLevels, protocol.ThinkingLevel{ID: l, Label: l})
+	}
+	if len(known) == 1 {
+		row.ThinkingDefault = known[0]
+	}
+	for _, a := range agents {
+		if a.ID != session.DefaultAgent {
+			continue
+		}
+		row.ThinkingDefault = orElse(row.ThinkingDefault, thinking.Nearest(a.Thinking, known))
+		if a.Provider == m.Provider && a.Model == m.ID {
+			row.Tags = []string{"default"}
+		}
+	}
 }
 
 // Why a model is not available.

@@ -215,6 +215,7 @@ func TestSessionsPreview(t *testing.T) {
 
 func TestLists(t *testing.T) {
 	t.Parallel()
+	const levels = `,"thinkingLevels":[{"id":"off","label":"off"},{"id":"minimal","label":"minimal"},{"id":"low","label":"low"},{"id":"medium","label":"medium"},{"id":"high","label":"high"}]}`
 	w := setup(t, noRunner)
 	c := w.user()
 	for method, want := range map[string]string{
@@ -222,7 +223,8 @@ func TestLists(t *testing.T) {
 		"plugin.approval.list": `[]`,
 		"agents.list": `{"defaultId":"main","ownership":"explicit","selectionRequired":false,"mainKey":"main","scope":"per-sender","agents":[` +
 			`{"id":"main","kind":"agent","name":"Main","workspace":"/w","model":{"primary":"fake/fake-1"}},{"id":"other","kind":"agent","model":{"primary":"fake/fake-2"}}]}`,
-		"models.list": `{"models":[{"id":"fake-1","name":"Fake One","provider":"fake","available":true,"contextWindow":1000},{"id":"fake-2","name":"fake-2","provider":"fake","available":true}]}`,
+		"models.list": `{"models":[{"id":"fake-1","name":"Fake One","provider":"fake","tags":["default"],"available":true,"contextWindow":1000` + levels +
+			`,{"id":"fake-2","name":"fake-2","provider":"fake","available":true` + levels + `]}`,
 	} {
 		if f := c.call(method, obj{}); !f.OK || string(f.Payload) != want {
 			t.Errorf("%s: %s %v", method, f.Payload, f.Err)
