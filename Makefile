@@ -36,7 +36,7 @@ check: ## what CI runs: all suites below but the long ones, which are shorter
 	scripts/check.sh
 
 .PHONY: lint
-lint: ## gofumpt, golangci-lint, in both modules
+lint: ## gofumpt, golangci-lint, deadcode, in both modules
 	scripts/lint.sh
 
 .PHONY: run

@@ -133,6 +133,9 @@ func TestModel_AlwaysFailing(t *testing.T) {
 			if f["ok"] != !broken || broken && str(f, "error.message") == "" || !broken && (str(f, "payload.status") != "error" || text(f) != says) {
 				t.Errorf("final %v", f)
 			}
+			if status := (&model.Error{Class: class}).HTTPStatus(); broken && status != 0 && get(f, "error.details.status") != float64(status) {
+				t.Errorf("final without status %d: %v", status, f)
+			}
 			for what, want := range map[string]func(map[string]any) bool{"error": event("agent", "lifecycle", "error"), "chat error": event("chat", "", "error")} {
 				if n := len(c.all(want)); n != 1 {
 					t.Errorf("%s came %d times", what, n)

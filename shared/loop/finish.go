@@ -128,6 +128,9 @@ func (a *attempt) finishFailed(ctx context.Context, err error) error {
 	a.closeCalls()
 	o := a.outcome(run.Failed, "error")
 	o.Error, o.ErrorKind = describe(err)
+	if me, ok := errors.AsType[*model.Error](err); ok {
+		o.ErrorStatus = me.HTTPStatus()
+	}
 	if o.ErrorKind == string(model.EmptyResponse) {
 		a.reply(ctx, o, &answer{})
 		if n := len(o.Payloads) - 1; n >= 0 && !o.Payloads[n].Summary {

@@ -193,16 +193,19 @@ func TestFinishReasonsThatAreFailures(t *testing.T) {
 	}
 }
 
-func TestSyntheticStatusOfEveryClass(t *testing.T) {
+func TestRuntime71_StatusOfEveryClass(t *testing.T) {
 	t.Parallel()
 	for class, want := range map[Class]int{
 		Billing: 402, RateLimit: 429, Overloaded: 503, Auth: 401, AuthPermanent: 403, Timeout: 408, TLSCertificate: 502,
 		ContextOverflow: 413, Format: 400, ModelNotFound: 404, SessionExpired: 410, ServerError: 500,
 		EmptyResponse: 0, NoErrorDetails: 0, Unclassified: 0, Unknown: 0, Aborted: 0, Class("new"): 0,
 	} {
-		if got := SyntheticStatus(class); got != want {
+		if got := (&Error{Class: class}).HTTPStatus(); got != want {
 			t.Errorf("%s: status = %d, want %d", class, got, want)
 		}
+	}
+	if got := (&Error{Class: RateLimit, Status: 503}).HTTPStatus(); got != 503 {
+		t.Errorf("what the provider sent became %d", got)
 	}
 }
 

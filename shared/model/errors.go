@@ -70,10 +70,13 @@ func ClassOf(err error) Class {
 	return Unknown
 }
 
-// SyntheticStatus is the HTTP status that stands for a class when the provider
-// sent none; 0 for classes without one.
-func SyntheticStatus(c Class) int {
-	switch c {
+// HTTPStatus is the status that the provider sent, else the one that stands for the
+// class; 0 for a class without one.
+func (e *Error) HTTPStatus() int {
+	if e.Status > 0 {
+		return e.Status
+	}
+	switch e.Class {
 	case Billing:
 		return 402
 	case RateLimit:

@@ -216,7 +216,11 @@ func EndEvents(st *run.Status, text string) []stream.Event {
 		chat["state"], chat["errorMessage"], chat["errorKind"] = protocol.ChatStateError, o.Error, "timeout"
 	default:
 		d["phase"], d["error"], d["livenessState"] = protocol.LifecycleError, o.Error, protocol.LivenessBlocked
-		d["errorObservation"] = map[string]any{"provider": o.Provider, "model": o.Model, "failoverReason": o.ErrorKind}
+		observed := map[string]any{"provider": o.Provider, "model": o.Model, "failoverReason": o.ErrorKind}
+		if o.ErrorStatus != 0 {
+			observed["status"] = o.ErrorStatus
+		}
+		d["errorObservation"] = observed
 		chat["state"], chat["errorMessage"], chat["errorKind"] = protocol.ChatStateError, o.Error, protocol.ChatErrorKind(o.ErrorKind)
 	}
 	return []stream.Event{stream.EndMessage(), stream.Agent(protocol.StreamLifecycle, d), stream.Chat(chat)}

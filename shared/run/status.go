@@ -151,9 +151,10 @@ func (p *Payload) beside() bool { return p.Reasoning || p.Summary }
 // Outcome is the one end of a run; Wire gives its forms on the wire.
 type Outcome struct {
 	Kind            OutcomeKind  `json:"kind"`
-	StopReason      string       `json:"stopReason,omitempty"` // stop, rpc, timeout, superseded, ...
-	Error           string       `json:"error,omitempty"`      // text that a user may see
-	ErrorKind       string       `json:"errorKind,omitempty"`  // class: rate_limit, timeout, step_too_long, ...
+	StopReason      string       `json:"stopReason,omitempty"`  // stop, rpc, timeout, superseded, ...
+	Error           string       `json:"error,omitempty"`       // text that a user may see
+	ErrorKind       string       `json:"errorKind,omitempty"`   // class: rate_limit, timeout, step_too_long, ...
+	ErrorStatus     int          `json:"errorStatus,omitempty"` // HTTP, of a model's failure
 	TimeoutPhase    string       `json:"timeoutPhase,omitempty"`
 	ProviderStarted bool         `json:"providerStarted,omitempty"`
 	Liveness        string       `json:"livenessState,omitempty"`

@@ -73,6 +73,9 @@ func (s *Status) AppendFinal(requestID string, limit int) ([]byte, error) {
 		if o.ErrorKind != "" {
 			e = e.With("reason", o.ErrorKind)
 		}
+		if o.ErrorStatus != 0 {
+			e = e.With("status", o.ErrorStatus)
+		}
 		return protocol.AppendFailure(nil, requestID, protocol.FinalThrown(s.RunID, o.Error), e), nil
 	}
 	frame, err := protocol.AppendResult(nil, requestID, s.Final())
