@@ -26,7 +26,7 @@ type answer struct {
 	silent  bool   // the silent token, or what a tool has sent already: nothing is shown
 	stop    string
 	usage   model.Usage
-	ids     model.CallIDs // of its calls
+	ids     model.CallIDs // of the run's calls
 }
 
 func (a *answer) calls() []model.Block {
@@ -182,8 +182,12 @@ func (a *attempt) once(ctx context.Context, req model.Request) (answer, error) {
 		a.out.BeginMessage()
 		a.begun = true
 	}
-	var ans answer
-	var raw strings.Builder
+	ans := answer{ids: a.callIDs()}
+	var raw, unshown strings.Builder
+	show := a.show
+	if a.heartbeat() { // nobody sees what may be an acknowledgement
+		show = func(text string) { unshown.WriteString(text) }
+	}
 	var filter reply.Filter
 	var split reply.ThinkSplitter
 	hold := reply.Hold{Sent: a.sent()}
@@ -193,7 +197,7 @@ func (a *attempt) once(ctx context.Context, req model.Request) (answer, error) {
 			ans.think(thought)
 		}
 		raw.WriteString(text)
-		a.show(hold.Push(filter.Push(text)))
+		show(hold.Push(filter.Push(text)))
 	}
 	windows := watch.Windows{ProviderTimeout: a.sel.Timeout, RunTimeout: a.runWindow(), AgentTimeout: a.agentTimeout(), Endpoint: a.sel.Endpoint, Cron: a.st.Lane == string(queue.Cron)}
 	limit, rule := timeout.Silence(windows, a.left())
@@ -233,10 +237,13 @@ func (a *attempt) once(ctx context.Context, req model.Request) (answer, error) {
 	}
 	ans.text(&raw)
 	rest, silent := filter.Flush()
-	a.show(hold.Push(rest))
+	show(hold.Push(rest))
 	rest, repeats := hold.Flush()
-	a.show(rest)
-	ans.visible, ans.silent = a.shown.String(), silent || repeats
+	show(rest)
+	ans.visible, ans.silent = a.shown.String()+unshown.String(), silent || repeats
+	if news, acknowledged := reply.Heartbeat(unshown.String(), true); !acknowledged && len(ans.calls()) == 0 {
+		a.show(news)
+	}
 	if len(ans.calls()) == 0 && !ans.silent && strings.TrimSpace(ans.visible) == "" {
 		if ans.stop == "refusal" {
 			return answer{}, &model.Error{Class: model.Format, Message: "The model refused to answer.", Provider: a.sel.Name, Model: a.sel.Model}
@@ -274,14 +281,26 @@ func (a *attempt) runWindow() time.Duration {
 	return 0
 }
 
-// call adds a tool call, under an id that no other call of the message has: results are
-// told apart by it.
+// call adds a tool call, under an id that no other call of the run has: results and
+// events are told apart by it.
 func (a *answer) call(b model.Block) {
-	if a.ids == nil {
-		a.ids = model.CallIDs{}
-	}
 	b.ID = a.ids.Own(b.ID)
 	a.blocks = append(a.blocks, b)
+}
+
+// callIDs are the ids of the run's calls.
+func (a *attempt) callIDs() model.CallIDs {
+	ids := model.CallIDs{}
+	for i := range a.rows {
+		if e := &a.rows[i]; e.RunID == a.st.RunID && e.Role == model.Assistant {
+			for _, b := range e.Content {
+				if b.Type == model.ToolCall {
+					ids.Own(b.ID)
+				}
+			}
+		}
+	}
+	return ids
 }
 
 // text closes the text block that raw has gathered.

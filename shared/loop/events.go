@@ -10,6 +10,20 @@ func lifecycleStart(at int64) stream.Event {
 	return stream.Agent("lifecycle", map[string]any{"phase": "start", "startedAt": at})
 }
 
+// toolStart tells that a call begins. What a heartbeat's tools do is told to nobody.
+func (a *attempt) toolStart(b model.Block, at int64) []stream.Event {
+	if a.heartbeat() {
+		return nil
+	}
+	return toolStart(b, at)
+}
+
+func (a *attempt) toolUpdate(b model.Block, partial tool.Result) {
+	if !a.heartbeat() {
+		a.out.Emit("tool", toolUpdate(b, partial))
+	}
+}
+
 func toolStart(b model.Block, at int64) []stream.Event {
 	return []stream.Event{
 		{Stream: "tool", Data: map[string]any{"phase": "start", "name": b.Name, "toolCallId": b.ID, "args": tool.ArgsForEvent(b.Arguments)}},

@@ -204,7 +204,7 @@ func (a *attempt) start(ctx context.Context, calls []*call) error {
 			ops = append(ops, a.put(c, ledgerStarted, now))
 		}
 		if !c.known {
-			events = append(events, toolStart(c.block, now)...)
+			events = append(events, a.toolStart(c.block, now)...)
 		}
 	}
 	if len(ops) == 0 && len(events) == 0 {

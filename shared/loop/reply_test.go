@@ -221,6 +221,36 @@ func TestReply_WhatAToolSentIsNotSaidAgain(t *testing.T) {
 	}
 }
 
+// TestReply_AHeartbeatIsSeenOnlyWithNews (spec: loop 1.8): of one that has found nothing
+// there is neither text nor a chat event, and of none are tools told.
+func TestReply_AHeartbeatIsSeenOnlyWithNews(t *testing.T) {
+	t.Parallel()
+	for answer, seen := range map[string]string{"HEARTBEAT_OK all quiet": "", "The build is red.": "The build is red."} {
+		w := newWorld(t, newTool("act", tool.Unsafe))
+		w.afterTools(answer, model.Block{ID: "a", Name: "act", Arguments: json.RawMessage(`{}`)})
+		c := w.connect("tool-events")
+		w.accept(c, "r1", "hi", heartbeat)
+		w.process(nil).serve()
+		if got := payloads(w.reply(c, "r1")); strings.Join(got, "") != seen {
+			t.Errorf("%q: payloads %q", answer, got)
+		}
+		var texts []string
+		for _, f := range c.all(func(f map[string]any) bool { return f["type"] == "event" }) {
+			switch stream := str(f, "payload.stream"); {
+			case stream == "tool" || stream == "item":
+				t.Errorf("%q: a tool is told of: %v", answer, f)
+			case stream == "assistant":
+				texts = append(texts, str(f, "payload.data.delta"))
+			case f["event"] == "chat" && seen == "":
+				t.Errorf("%q: %v", answer, f)
+			}
+		}
+		if strings.Join(texts, "") != seen {
+			t.Errorf("%q: shown %q", answer, texts)
+		}
+	}
+}
+
 // TestReply_ThinkingThatNeverEnds (spec: loop 2.5): a tag that holds the whole message is
 // taken off, and the rest is the answer; beside calls, in a message that was cut, and
 // behind a block that was closed it is what was thought.

@@ -69,7 +69,7 @@ func (a *attempt) tryTerminal(ctx context.Context, o *run.Outcome) (err error) {
 		return err
 	}
 	a.st.EndedAt, a.st.Outcome, a.st.State = now.UnixMilli(), o, run.Ended
-	batch := a.out.Prepare(append(slices.Clip(a.ending), notify.EndEvents(&a.st, a.shownText(o))...)...)
+	batch := a.out.Prepare(append(slices.Clip(a.ending), a.endEvents(o)...)...)
 	defer func() {
 		if err != nil {
 			batch.Drop()
@@ -129,6 +129,15 @@ func (a *attempt) tryTerminal(ctx context.Context, o *run.Outcome) (err error) {
 		a.r.Measure(a.st)
 	}
 	return nil
+}
+
+// endEvents tell the end. A heartbeat that has found nothing is no message of a chat.
+func (a *attempt) endEvents(o *run.Outcome) []stream.Event {
+	events := notify.EndEvents(&a.st, a.shownText(o))
+	if a.heartbeat() && o.Kind == run.OK && o.Text == "" {
+		events = slices.DeleteFunc(events, func(e stream.Event) bool { return e.Stream == stream.ChatStream })
+	}
+	return events
 }
 
 // userWaits says whether the user's row is still to be written: the first commit of

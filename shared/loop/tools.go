@@ -36,7 +36,7 @@ func (a *attempt) commitCalls(ctx context.Context, ans answer) error {
 		c.state, c.known = state, later == nil
 		ops = append(ops, a.put(c, state, now))
 		if later == nil {
-			events = append(events, toolStart(c.block, now)...)
+			events = append(events, a.toolStart(c.block, now)...)
 		}
 	}
 	ops, err := a.ledgerFirst(ctx, ops)
@@ -228,7 +228,7 @@ func (a *attempt) run(ctx context.Context, c *call) tool.Result {
 		Key: a.st.RunID + "/" + strconv.FormatInt(a.chk.Step, 10) + "/" + strconv.Itoa(c.index),
 		Update: func(partial tool.Result) {
 			a.h.Progress(session.ProgressToolUpdated)
-			a.out.Emit("tool", toolUpdate(c.block, partial))
+			a.toolUpdate(c.block, partial)
 		},
 	})
 	c.cut = r.IsError && ctx.Err() != nil
@@ -312,6 +312,9 @@ func (a *attempt) resultRow(k *call) transcript.Entry {
 
 func (a *attempt) resultEvents(calls []*call) []stream.Event {
 	var out []stream.Event
+	if a.heartbeat() {
+		return nil
+	}
 	now := a.r.Clock.Now().UnixMilli()
 	for _, k := range calls {
 		out = append(out, toolResult(k.block, *k.result, k.begun, now)...)
