@@ -57,9 +57,9 @@ func (p ResetPolicy) String() string {
 // that began at a time, or was started over then, and had its last message at another.
 // One that was never touched, the zero time, is stale under every policy but never.
 func (p ResetPolicy) Stale(began, last, now time.Time) (reason string, stale bool) {
-	boundary := time.Date(now.Year(), now.Month(), now.Day(), p.Hour, 0, 0, 0, now.Location())
+	boundary := p.hourOf(now, 0)
 	if boundary.After(now) {
-		boundary = boundary.AddDate(0, 0, -1)
+		boundary = p.hourOf(now, -1)
 	}
 	idleAt := last.Add(p.Idle)
 	daily, idle := p.Daily && began.Before(boundary), p.Idle > 0 && now.After(idleAt)
@@ -72,4 +72,10 @@ func (p ResetPolicy) Stale(began, last, now time.Time) (reason string, stale boo
 		return ResetDaily, true
 	}
 	return "", false
+}
+
+// hourOf is the hour of Daily on the day of a time, or so many days from it. Where clocks
+// leave the hour out it is the one that they show instead; that is no hour to count from.
+func (p ResetPolicy) hourOf(t time.Time, days int) time.Time {
+	return time.Date(t.Year(), t.Month(), t.Day()+days, p.Hour, 0, 0, 0, t.Location())
 }

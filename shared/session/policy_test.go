@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	_ "time/tzdata" // the zones of the tests, wherever they run
 
 	"laneway/shared/session"
 )
@@ -102,6 +103,37 @@ func TestRuntime33_PolicyByTypeAndChannel(t *testing.T) {
 		}
 		if got := r.For(session.PlaceOf(row.key)).String(); got != row.want {
 			t.Errorf("%s: %q gives %s, want %s", row.name, row.policy, got, row.want)
+		}
+	}
+}
+
+// TestRuntime33_DailyIsOnceADay: also where clocks leave the hour out, or show it twice:
+// a session that is in use day and night starts over once a day, about a day after the
+// last time.
+func TestRuntime33_DailyIsOnceADay(t *testing.T) {
+	t.Parallel()
+	for _, zone := range []string{"Europe/Berlin", "America/Santiago", "Asia/Beirut", "Australia/Lord_Howe"} {
+		loc, err := time.LoadLocation(zone)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, hour := range []int{0, 1, 2, 3, 4, 23} {
+			p := session.ResetPolicy{Daily: true, Hour: hour}
+			last, end := time.Date(2025, 1, 1, 12, 0, 0, 0, loc), time.Date(2026, 1, 1, 12, 0, 0, 0, loc)
+			times := 0
+			for now := last; now.Before(end); now = now.Add(15 * time.Minute) {
+				if _, stale := p.Stale(last, now, now); !stale {
+					continue
+				}
+				if took := now.Sub(last); took < 22*time.Hour && times > 0 {
+					t.Errorf("%s, %d o'clock: at %s, %s after the last time", zone, hour, now, took)
+				}
+				last = now
+				times++
+			}
+			if times != 365 {
+				t.Errorf("%s, %d o'clock: %d times in a year", zone, hour, times)
+			}
 		}
 	}
 }
