@@ -246,7 +246,7 @@ func (a *attempt) once(ctx context.Context, req model.Request) (answer, error) {
 	}
 	if len(ans.calls()) == 0 && !ans.silent && strings.TrimSpace(ans.visible) == "" {
 		if ans.stop == "refusal" {
-			return answer{}, &model.Error{Class: model.Format, Message: "The model refused to answer.", Provider: a.sel.Name, Model: a.sel.Model}
+			return answer{}, &model.Error{Class: model.Format, Message: "The model refused to answer.", Provider: a.sel.Name, Model: a.sel.Model, Err: model.ErrRefusal}
 		}
 		return answer{}, &model.Error{Class: model.EmptyResponse, Message: textNoAnswer, Provider: a.sel.Name, Model: a.sel.Model}
 	}

@@ -163,7 +163,7 @@ func TestModel_AnswersThatAreNone(t *testing.T) {
 		"nothing":  {[]model.Part{done("stop")}, 2, "empty_response"},
 		"blanks":   {[]model.Part{{Text: " \n "}, done("stop")}, 2, "empty_response"},
 		"thoughts": {[]model.Part{{Thinking: "hm"}, done("stop")}, 2, "empty_response"},
-		"refusal":  {[]model.Part{done("refusal")}, 1, "format"},
+		"refusal":  {[]model.Part{done("refusal")}, 1, "refusal"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -185,6 +185,14 @@ func TestModel_AnswersThatAreNone(t *testing.T) {
 			st := w.status("r1")
 			if n := len(w.model.calls()); n != c.tries || st.Outcome.ErrorKind != c.kind {
 				t.Errorf("ended %+v after %d calls", st.Outcome, n)
+			}
+			// What clients are told is one of the five kinds that they know.
+			told := map[string]string{"refusal": "refusal"}[c.kind]
+			if told == "" {
+				told = "unknown"
+			}
+			if ends := cl.all(event("chat", "", "error")); len(ends) != 1 || str(ends[0], "payload.errorKind") != told {
+				t.Errorf("told %v, want the kind %s", ends, told)
 			}
 		})
 	}

@@ -160,6 +160,8 @@ func describe(err error) (text, kind string) {
 		return textTooManyFailures, "retry_limit"
 	case errors.As(err, &me) && errors.Is(err, model.ErrIdle):
 		return me.Message, "idle_timeout"
+	case errors.As(err, &me) && errors.Is(err, model.ErrRefusal):
+		return me.Message, "refusal"
 	case errors.As(err, &me):
 		return me.Message, string(me.Class)
 	case errors.Is(err, errStalled):

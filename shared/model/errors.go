@@ -34,6 +34,10 @@ const (
 // provider was silent for too long; its class is Timeout.
 var ErrIdle = errors.New("model idle timeout")
 
+// ErrRefusal is in the chain of the error of a call that the model answered with nothing
+// but a refusal; its class is Format: no other model is asked.
+var ErrRefusal = errors.New("model refusal")
+
 // Error is a failed call. Message is safe to show to a user: it never holds a key
 // or a prompt.
 type Error struct {
