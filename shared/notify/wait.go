@@ -69,6 +69,9 @@ func (s *Service) Attach(ctx context.Context, ref run.Ref, runID string, w run.W
 	}
 	put := s.NewID()
 	if err := run.PutWaiter(ctx, s.sure, ref, w, put, deadline, expires); err != nil {
+		if derr := run.DropWaiter(context.WithoutCancel(ctx), s.sure, ref, w, put); derr != nil {
+			s.Log.Warn("a waiter that was refused may be left behind", "run", ref.Run, "err", derr)
+		}
 		return nil, err
 	}
 	if s.next(t.Deadline) <= rowDelay {

@@ -337,6 +337,34 @@ func TestW2_ARowThatComesLate(t *testing.T) {
 	})
 }
 
+// TestW1_AfterAnErrorNobodyWaits: the row was written, and its writer stood still for so
+// long that nobody knew. Who was told to come again is not answered as well when the run
+// ends.
+func TestW1_AfterAnErrorNobodyWaits(t *testing.T) {
+	t.Parallel()
+	each(t, func(d *desk) {
+		t := d.t
+		w := d.connect("c")
+		d.accept()
+		p := d.process(faulty.New(d.store, faulty.Config{At: func(c faulty.Call) faulty.Fault {
+			if len(c.Ops) > 0 && strings.HasPrefix(c.Ops[0].Key.SK, "W#") && c.Ops[0].Kind == table.Put {
+				d.clock.Advance(time.Minute)
+				return faulty.LostAnswer
+			}
+			return faulty.None
+		}}))
+		if frame, err := p.Notify.Wait(t.Context(), theRun, "r1", w, 30*time.Second); err == nil {
+			t.Fatalf("answered with %s", frame)
+		}
+		d.end()
+		d.finish(d.core.Notify)
+		d.pass(time.Hour)
+		if got := d.told("c"); len(got) != 0 {
+			t.Errorf("told %v behind an error", got)
+		}
+	})
+}
+
 // TestF18_UnknownAndForeignRunsLookAlike: both last their window and end as if the run
 // went on.
 func TestF18_UnknownAndForeignRunsLookAlike(t *testing.T) {

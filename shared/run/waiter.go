@@ -56,6 +56,20 @@ func PutWaiter(ctx context.Context, t table.Store, r Ref, w Waiter, put string, 
 	return err
 }
 
+// DropWaiter removes the row that a write made, if it did: one that was told that nobody
+// waits must not be answered when the run ends. Somebody else's row under the same request
+// stays, and so does one that is answered.
+func DropWaiter(ctx context.Context, t table.Store, r Ref, w Waiter, put string) error {
+	_, err := t.Write(ctx, table.Op{
+		Kind: table.Delete, Key: r.WaiterKey(w.ConnectionID, w.RequestID),
+		If: table.All(table.Equal(table.P(attrPut), put), table.Lacks(table.P(attrAnswer))),
+	})
+	if errors.Is(err, table.ErrCondition) {
+		return nil
+	}
+	return err
+}
+
 // Waiters lists the waiters of a run that were not told its end.
 func Waiters(ctx context.Context, t table.Store, r Ref) ([]WaitRow, error) {
 	var out []WaitRow
