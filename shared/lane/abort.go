@@ -67,6 +67,9 @@ const stopTries = 16
 // by then.
 func (s *Service) stopKnown(ctx context.Context, q Stop, st run.Status, m session.Meta) (done, ok bool, err error) {
 	if st.State == run.Delivered {
+		if st.Disposition.Kind == IsSummarised {
+			return s.leaveSummary(ctx, q, st, m)
+		}
 		return true, false, nil // part of another run's turn now
 	}
 	if m.Active == st.Run {

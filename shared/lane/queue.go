@@ -264,6 +264,7 @@ func (s *Service) summaryOps(up *table.Op, st *run.Status, q *queued) ([]table.O
 	} else {
 		member := table.P(session.AttrPending, session.PendingMember(q.summary.Seq))
 		up.If = table.All(up.If, table.Equal(member, q.summary.Value()))
+		up.Set = append(up.Set, table.SetOp{Path: member, Value: revised(*q.summary).Value()})
 	}
 	var ops []table.Op
 	disp, err := json.Marshal(run.Disposition{Kind: IsSummarised, RunID: sum.RunID})

@@ -2,6 +2,7 @@ package run
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -17,6 +18,20 @@ func (o *Overflow) Add(v Status, most int) {
 	if n := len(o.Lines) - most; n > 0 {
 		o.Lines = o.Lines[n:]
 	}
+}
+
+// Remove takes a message out that was taken up; false: it is not in it.
+func (o *Overflow) Remove(short string) bool {
+	i := slices.Index(o.Runs, short)
+	if i < 0 {
+		return false
+	}
+	if line := i - (len(o.Runs) - len(o.Lines)); line >= 0 { // else it was elided
+		o.Lines = slices.Delete(o.Lines, line, line+1)
+	}
+	o.Runs = slices.Delete(o.Runs, i, i+1)
+	o.Count--
+	return true
 }
 
 // Text is the message that the summary is to the model (spec: runtime 2.7).

@@ -77,14 +77,21 @@ type Pending struct {
 	// Mode is the queue mode of a message that came while others were at work; empty:
 	// a run of its own right, which is not counted, dropped, merged or debounced.
 	Mode string
+	// Rev counts how often what the run has to say was changed while it waits, so that
+	// whoever takes its place takes what it has read.
+	Rev int64
 }
 
 // Value is the run's entry in AttrPending.
 func (p Pending) Value() string {
-	if p.Mode == "" {
-		return PendingValue(p.Lane, p.Run)
+	lane := p.Lane
+	if p.Mode != "" || p.Rev > 0 {
+		lane += "/" + p.Mode
 	}
-	return PendingValue(p.Lane+"/"+p.Mode, p.Run)
+	if p.Rev > 0 {
+		lane += "/" + strconv.FormatInt(p.Rev, 10)
+	}
+	return PendingValue(lane, p.Run)
 }
 
 // Meta is the hot item, decoded.
@@ -159,7 +166,9 @@ func DecodeMeta(ref Ref, it *table.Item) Meta {
 			continue
 		}
 		lane, mode, _ := strings.Cut(lane, "/")
-		m.Pending = append(m.Pending, Pending{seq, lane, run, mode})
+		mode, count, _ := strings.Cut(mode, "/")
+		rev, _ := strconv.ParseInt(count, 10, 64) // 0 where none is said
+		m.Pending = append(m.Pending, Pending{seq, lane, run, mode, rev})
 	}
 	sort.Slice(m.Pending, func(i, j int) bool { return m.Pending[i].Seq < m.Pending[j].Seq })
 	if stops := a.MapOf(AttrStops); len(stops) > 0 {

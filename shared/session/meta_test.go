@@ -30,14 +30,22 @@ func TestDecodeMeta_PendingRunsAreInAcceptOrder(t *testing.T) {
 	t.Parallel()
 	pend := make(table.Map)
 	for _, p := range []session.Pending{
-		{Seq: 12, Lane: "main", Run: "a|b"}, {Seq: 2, Lane: "cron", Run: "c"}, {Seq: 100, Lane: "main", Run: "d", Mode: "collect"},
+		{Seq: 12, Lane: "main", Run: "a|b"},
+		{Seq: 2, Lane: "cron", Run: "c"},
+		{Seq: 100, Lane: "main", Run: "d", Mode: "collect"},
+		{Seq: 101, Lane: "main", Run: "e", Mode: "followup", Rev: 12},
+		{Seq: 102, Lane: "main", Run: "f", Rev: 1},
 	} {
 		pend[session.PendingMember(p.Seq)] = p.Value()
 	}
 	pend["damaged"], pend["0000000001"] = "x", int64(3)
 	m := session.DecodeMeta(session.Ref{}, &table.Item{Attrs: table.Attrs{session.AttrPending: pend}})
 	want := []session.Pending{
-		{Seq: 2, Lane: "cron", Run: "c"}, {Seq: 12, Lane: "main", Run: "a|b"}, {Seq: 100, Lane: "main", Run: "d", Mode: "collect"},
+		{Seq: 2, Lane: "cron", Run: "c"},
+		{Seq: 12, Lane: "main", Run: "a|b"},
+		{Seq: 100, Lane: "main", Run: "d", Mode: "collect"},
+		{Seq: 101, Lane: "main", Run: "e", Mode: "followup", Rev: 12},
+		{Seq: 102, Lane: "main", Run: "f", Rev: 1},
 	}
 	if !slices.Equal(m.Pending, want) {
 		t.Errorf("pending %+v", m.Pending)
