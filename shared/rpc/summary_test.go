@@ -65,14 +65,14 @@ func TestRuntime27_AnAbortFollowsAMessageIntoItsSummary(t *testing.T) {
 					}
 				}
 				w.idle(key)
-				told := ""
+				var told []string
 				for _, text := range w.model.texts() {
 					if strings.HasPrefix(text, "[Queue overflow]") {
-						told += text
+						told = append(told, text)
 					}
 				}
-				if told != row.tells {
-					t.Errorf("the model was told %q, want %q", told, row.tells)
+				if got := strings.Join(told, "\n"); got != row.tells {
+					t.Errorf("the model was told %q, want %q", got, row.tells)
 				}
 			})
 		})
