@@ -38,16 +38,16 @@ func (a *attempt) reply(ctx context.Context, out *run.Outcome, ans *answer) {
 	}
 	out.Text = out.Said()
 	for i := first; i < len(out.Payloads); i++ {
-		p, most, cut := &out.Payloads[i], maxOutcome, false
+		p, most := &out.Payloads[i], maxOutcome
 		if p.Reasoning {
 			most = maxReasoning
 		}
-		p.Text, cut = protocol.TrimText(p.Text, most)
-		out.Cut = out.Cut || cut
+		text, cut := protocol.TrimText(p.Text, most)
+		p.Text, out.Cut = text, out.Cut || cut
 	}
 }
 
-// says says whether payloads have more than what tools did and what was thought.
+// says is whether payloads have more than what tools did and what was thought.
 func says(list []reply.Payload) bool {
 	return slices.ContainsFunc(list, func(p reply.Payload) bool { return !p.IsSummary && !p.IsReasoning })
 }

@@ -30,7 +30,7 @@ func TestReply_ManyCallsWithLongOutputs(t *testing.T) {
 		if n++; n > calls {
 			return say(answer)
 		}
-		return callTools(model.Block{ID: "call_1", Name: "act", Arguments: json.RawMessage(fmt.Sprintf(`{"path":"file\n%d","key":"%s"}`, n, secret))})
+		return callTools(model.Block{ID: "call_1", Name: "act", Arguments: json.RawMessage(fmt.Sprintf(`{"path":"file\n%d","key":%q}`, n, secret))})
 	})
 	c := w.connect("tool-events")
 	w.accept(c, "r1", "hi", verbose("full"))

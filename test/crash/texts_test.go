@@ -102,9 +102,11 @@ func people(h protocol.History) (lines []string) {
 		if json.Unmarshal(row.Content, &text) != nil {
 			var parts []struct{ Text string }
 			_ = json.Unmarshal(row.Content, &parts) // of another form: it has no lines
+			var all []string
 			for _, p := range parts {
-				text += p.Text
+				all = append(all, p.Text)
 			}
+			text = strings.Join(all, "")
 		}
 		lines = append(lines, strings.Split(text, "\n")...)
 	}
