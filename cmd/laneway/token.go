@@ -181,6 +181,9 @@ func (c *tokenRmCommand) Run(ctx context.Context, a *app) error {
 		if errors.Is(err, token.ErrUnknown) {
 			return fmt.Errorf("there is no token %s", c.ID)
 		}
+		if err == nil {
+			fmt.Fprintln(a.stderr, "removed; runs that it started end within 10 seconds, connections that it let in are refused within a minute")
+		}
 		return err
 	})
 }

@@ -30,6 +30,7 @@ func TestTokensAreMadeListedAndTakenAway(t *testing.T) {
 	w.runs(0, "token", "list", "--json")
 	contains(t, "stdout", w.out.String(), `"id":"`+id+`"`)
 	w.runs(0, "token", "rm", id)
+	contains(t, "stderr", w.err.String(), "10 seconds", "a minute")
 	w.runs(1, "token", "rm", id)
 	contains(t, "stderr", w.err.String(), "there is no token "+id)
 }

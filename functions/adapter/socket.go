@@ -14,6 +14,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"laneway/shared/protocol"
 	"laneway/shared/push"
 	"laneway/shared/push/apigw"
 	"laneway/shared/rpc"
@@ -49,11 +50,12 @@ var (
 // response, more are posted.
 func (s *Socket) Handle(ctx context.Context, ev events.APIGatewayWebsocketProxyRequest) (events.APIGatewayProxyResponse, error) {
 	var frames [][]byte
+	end := false // by itself it would not: it was let in once
 	out := Out{
 		Send: func(frame []byte) { frames = append(frames, frame) },
 		// The client closes by itself after a refusal; deleting the connection here
 		// could overtake the response that says why.
-		Closing: func(int, string) {},
+		Closing: func(code int, _ string) { end = code == protocol.CloseAuthChanged },
 	}
 	if err := s.Serve(ctx, ev, out); err != nil {
 		return events.APIGatewayProxyResponse{StatusCode: http.StatusInternalServerError}, err
@@ -62,11 +64,15 @@ func (s *Socket) Handle(ctx context.Context, ev events.APIGatewayWebsocketProxyR
 		return events.APIGatewayProxyResponse{StatusCode: http.StatusInternalServerError}, errors.New("adapter: Socket has no Poster")
 	}
 	res := events.APIGatewayProxyResponse{StatusCode: http.StatusOK}
+	to := push.Target{ConnectionID: ev.RequestContext.ConnectionID, Callback: s.callback(ev)}
+	if end && s.Poster != nil {
+		return res, errors.Join(s.post(ctx, to, frames), s.Poster.Close(ctx, to))
+	}
 	if len(frames) > 0 {
 		res.Body = string(frames[0])
 		frames = frames[1:]
 	}
-	return res, s.post(ctx, push.Target{ConnectionID: ev.RequestContext.ConnectionID, Callback: s.callback(ev)}, frames)
+	return res, s.post(ctx, to, frames)
 }
 
 // post sends frames behind the response: a client takes replies in any order, by

@@ -24,11 +24,13 @@ type Cache struct {
 }
 
 type cached struct {
-	row  Row
-	read time.Time
+	row   Row
+	until time.Time // trusted before this
+	read  time.Time
 }
 
-// Get is Load for a connection that must be ready: ErrState where it is not yet.
+// Get is Load for a connection that must be ready: ErrState where it is not yet,
+// ErrRevoked where the token that let it in is gone.
 func (c *Cache) Get(ctx context.Context, connectionID string) (Row, error) {
 	now := c.Service.Clock.Now()
 	if row, ok := c.lookup(connectionID, now); ok {
@@ -42,6 +44,14 @@ func (c *Cache) Get(ctx context.Context, connectionID string) (Row, error) {
 	if row.State != Ready {
 		return Row{}, ErrState
 	}
+	until := now.Add(CacheFor)
+	// One that has just come showed its token since it was made.
+	if proved := row.CreatedAt.Add(CacheFor); row.Token != "" && now.Before(proved) {
+		until = proved
+	} else if err := c.Service.granted(ctx, row.Token); err != nil {
+		c.Drop(connectionID)
+		return Row{}, err
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.rows == nil {
@@ -51,7 +61,7 @@ func (c *Cache) Get(ctx context.Context, connectionID string) (Row, error) {
 		c.makeRoom(now)
 	}
 	// The age counts from before the read: the row may have changed since.
-	c.rows[connectionID] = cached{row, now}
+	c.rows[connectionID] = cached{row, until, now}
 	return row, nil
 }
 
@@ -69,8 +79,7 @@ func (c *Cache) lookup(connectionID string, now time.Time) (Row, bool) {
 	if !ok {
 		return Row{}, false
 	}
-	age := now.Sub(e.read)
-	if age < 0 || age >= CacheFor || !e.row.ExpiresAt.After(now) {
+	if now.Before(e.read) || !now.Before(e.until) || !e.row.ExpiresAt.After(now) {
 		delete(c.rows, connectionID)
 		return Row{}, false
 	}
@@ -81,7 +90,7 @@ func (c *Cache) lookup(connectionID string, now time.Time) (Row, bool) {
 // full is better filled anew than searched.
 func (c *Cache) makeRoom(now time.Time) {
 	for id, e := range c.rows {
-		if now.Sub(e.read) >= CacheFor {
+		if !now.Before(e.until) {
 			delete(c.rows, id)
 		}
 	}

@@ -13,6 +13,8 @@
 //     second read.
 //   - What a caller names is looked up under the tenant of the caller; a principal
 //     is trusted from memory for at most CacheFor (K2).
+//   - A connection whose token is gone is refused, and gets no events, at the latest
+//     CacheFor after it went.
 //   - An expired row is treated as absent, whether the store has cleaned it up or
 //     not.
 package connection
@@ -43,6 +45,8 @@ var (
 	// ErrState: the connection is not in the state that the step needs: it did not
 	// connect yet, or did already.
 	ErrState = errors.New("connection: wrong state")
+	// ErrRevoked: the token that let the connection in was removed or has expired.
+	ErrRevoked = errors.New("connection: its token is revoked")
 	// ErrTooMany: the connection has MaxSubscriptions subscriptions.
 	ErrTooMany = errors.New("connection: too many subscriptions")
 )
@@ -63,6 +67,7 @@ type Principal struct {
 	Scopes   []string
 	DeviceID string // empty: the client proved no device
 	Name     string // of the token
+	Token    string // id of the stored token; empty: it depends on none
 }
 
 // Client is what a client said of itself in connect.
@@ -103,6 +108,7 @@ const (
 	attrScopes   = "scopes"
 	attrDevice   = "dev"
 	attrName     = "name"
+	attrToken    = "tok"
 	attrClient   = "cid"
 	attrMode     = "mode"
 	attrCaps     = "caps"
@@ -133,7 +139,7 @@ func decode(it *table.Item) Row {
 		ID: it.Key.PK, Callback: a.Str(attrCallback), State: State(a.Str(attrState)),
 		Principal: Principal{
 			Tenant: a.Str(attrTenant), Role: a.Str(attrRole), Scopes: list(attrScopes),
-			DeviceID: a.Str(attrDevice), Name: a.Str(attrName),
+			DeviceID: a.Str(attrDevice), Name: a.Str(attrName), Token: a.Str(attrToken),
 		},
 		Client:        Client{ID: a.Str(attrClient), Mode: a.Str(attrMode), Caps: list(attrCaps), Protocol: a.Int(attrProtocol)},
 		Subscriptions: a.StrSet(attrSubs),

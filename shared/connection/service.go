@@ -10,6 +10,7 @@ import (
 	"laneway/shared/claim"
 	"laneway/shared/clock"
 	"laneway/shared/id"
+	"laneway/shared/push"
 	"laneway/shared/table"
 )
 
@@ -22,6 +23,10 @@ type Service struct {
 	Life time.Duration
 	// IDs gives ids of writes; nil: random ones.
 	IDs id.Source
+	// Tokens says whether tokens are still granted; nil: they always are.
+	Tokens Tokens
+	// Poster ends connections whose token is gone; nil: they end by themselves.
+	Poster push.Poster
 	// Window bounds the tries of a write that meets a conflict or throttling; zero:
 	// 4 s, which leaves a gateway function time to answer.
 	Window time.Duration
@@ -88,7 +93,7 @@ func (s *Service) Ready(ctx context.Context, connectionID string, p Principal, c
 	}
 	rest := table.Attrs{}
 	setStrings(rest, map[string]string{
-		attrRole: p.Role, attrDevice: p.DeviceID, attrName: p.Name, attrClient: c.ID, attrMode: c.Mode,
+		attrRole: p.Role, attrDevice: p.DeviceID, attrName: p.Name, attrToken: p.Token, attrClient: c.ID, attrMode: c.Mode,
 	})
 	if len(p.Scopes) > 0 {
 		rest[attrScopes] = p.Scopes

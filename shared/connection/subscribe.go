@@ -18,6 +18,7 @@ type Subscriber struct {
 	ID       string
 	Callback string
 	Caps     []string
+	token    string
 }
 
 // Target is where the subscriber's frames go.
@@ -109,7 +110,7 @@ func (s *Service) subscriptionOp(r *Row, sessionKey string, add bool) table.Op {
 	}
 	op.Kind = table.Put
 	op.Item = table.Attrs{attrExpires: clock.Millis(r.ExpiresAt), table.TTLAttr: r.ExpiresAt.Unix()}
-	setStrings(op.Item, map[string]string{attrCallback: r.Callback})
+	setStrings(op.Item, map[string]string{attrCallback: r.Callback, attrToken: r.Token})
 	if len(r.Caps) > 0 {
 		op.Item[attrCaps] = r.Caps
 	}
@@ -129,7 +130,8 @@ func sessionOp(ref session.Ref, active bool) table.Op {
 }
 
 // Subscribers lists who gets the events of a session: its own subscribers and the
-// tenant-wide ones, each once, by id.
+// tenant-wide ones, each once, by id. Those whose token is gone are not among them, and
+// end.
 func (s *Service) Subscribers(ctx context.Context, tenant, sessionKey string) ([]Subscriber, error) {
 	type answer struct {
 		list []Subscriber
@@ -150,7 +152,8 @@ func (s *Service) Subscribers(ctx context.Context, tenant, sessionKey string) ([
 	}
 	list = append(list, w.list...)
 	slices.SortStableFunc(list, func(a, b Subscriber) int { return strings.Compare(a.ID, b.ID) })
-	return slices.CompactFunc(list, func(a, b Subscriber) bool { return a.ID == b.ID }), nil
+	list = slices.CompactFunc(list, func(a, b Subscriber) bool { return a.ID == b.ID })
+	return slices.DeleteFunc(list, func(sub Subscriber) bool { return s.endRevoked(ctx, &sub) }), nil
 }
 
 func (s *Service) list(ctx context.Context, pk string) ([]Subscriber, error) {
@@ -167,7 +170,7 @@ func (s *Service) list(ctx context.Context, pk string) ([]Subscriber, error) {
 				continue
 			}
 			caps, _ := it.Attrs[attrCaps].([]string)
-			out = append(out, Subscriber{ID: it.Key.SK, Callback: it.Attrs.Str(attrCallback), Caps: caps})
+			out = append(out, Subscriber{ID: it.Key.SK, Callback: it.Attrs.Str(attrCallback), Caps: caps, token: it.Attrs.Str(attrToken)})
 		}
 		if page.Next == "" {
 			return out, nil

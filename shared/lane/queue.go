@@ -256,7 +256,7 @@ func (s *Service) summaryOps(up *table.Op, st *run.Status, q *queued) ([]table.O
 			Ref: run.RefOf(st.Tenant, id), RunID: id, SessionKey: st.SessionKey, AgentID: st.AgentID, Lane: first.Lane,
 			Method: st.Method, Seq: first.Seq, RequestHash: id, WriteID: st.WriteID, State: run.Pending, AcceptedAt: st.AcceptedAt,
 			Origin: st.Origin, Disposition: run.Disposition{Kind: IsQueued, Position: 1},
-			Input: run.Input{QueueMode: q.rules.Mode},
+			Input: run.Input{QueueMode: q.rules.Mode}, Token: q.records[0].Token,
 		}
 		place := session.Pending{Seq: first.Seq, Lane: first.Lane, Run: sum.Ref.Run, Mode: q.pendingMode()}
 		up.Set = append(up.Set, table.SetOp{Path: table.P(session.AttrPending, session.PendingMember(first.Seq)), Value: place.Value()})
@@ -271,7 +271,9 @@ func (s *Service) summaryOps(up *table.Op, st *run.Status, q *queued) ([]table.O
 	if err != nil {
 		return nil, err
 	}
+	mixed := false
 	for i, v := range q.records {
+		mixed = mixed || v.Token != sum.Token
 		q.records[i].Disposition = run.Disposition{Kind: IsSummarised, RunID: sum.RunID}
 		sum.Input.Overflow.Add(v, max(q.rules.Cap, 1))
 		ops = append(ops, table.Op{
@@ -284,6 +286,10 @@ func (s *Service) summaryOps(up *table.Op, st *run.Status, q *queued) ([]table.O
 		})
 	}
 	sum.Input.Message = sum.Input.Overflow.Text()
+	var depends []table.Path
+	if mixed { // messages of several tokens: it depends on none of them
+		sum.Token, depends = "", []table.Path{table.P(run.AttrToken)}
+	}
 	if fresh {
 		item, err := sum.Item()
 		if err != nil {
@@ -297,6 +303,6 @@ func (s *Service) summaryOps(up *table.Op, st *run.Status, q *queued) ([]table.O
 	}
 	return append(ops, table.Op{
 		Kind: table.Update, Key: sum.StatusKey(), If: table.Equal(table.P(run.AttrState), string(run.Pending)),
-		Set: []table.SetOp{{Path: table.P("in"), Value: in}},
+		Set: []table.SetOp{{Path: table.P("in"), Value: in}}, Remove: depends,
 	}), nil
 }

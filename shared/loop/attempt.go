@@ -81,6 +81,7 @@ type attempt struct {
 	endedAt time.Time
 	subs    atomic.Int64  // the subscriptions that the stream knows of, as META counts them
 	bare    bool          // nothing is read of the run but its record: it is to end
+	revoked bool          // the run's token is gone: nothing of it is done
 	phase   string        // what the turn is at before it asks a model
 	asked   chan struct{} // closed by the first model call of the attempt
 	asks    sync.Once
@@ -193,6 +194,9 @@ func (a *attempt) turn(ctx context.Context) error {
 	m := a.h.Meta()
 	if m.Marked() {
 		return stopped(m)
+	}
+	if a.revoked {
+		return errRevoked()
 	}
 	if m.Stalled > a.r.Claims.Times.Stalls {
 		return errStalled

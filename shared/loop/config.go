@@ -85,6 +85,9 @@ type Config struct {
 
 	Chains    Chains    // nil: the model that Models selects, alone
 	Cooldowns Cooldowns // nil: nothing is remembered of credentials
+	// Tokens says whether the tokens that runs depend on are still granted; nil: they
+	// always are.
+	Tokens Tokens
 	// Skips are fallbacks that a session passes by for a while; nil: none.
 	Skips *profile.Skips
 	// Preferred is what holds for an agent's runs where nothing else is said; nil: nothing.

@@ -38,6 +38,9 @@ func (a *attempt) load(ctx context.Context) error {
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
 		a.st, err = run.Load(gctx, a.r.Store, run.Ref{Tenant: m.Tenant, Run: m.Active})
+		if err == nil && !a.bare {
+			err = forgive(a.checkToken(gctx))
+		}
 		return err
 	})
 	if !a.bare {
@@ -110,9 +113,9 @@ func (a *attempt) otherTranscript(ctx context.Context, sid string) error {
 }
 
 // addUser puts the message behind the past, once: it becomes the row
-// "<runId>:user" with the first commit.
+// "<runId>:user" with the first commit. That of a run whose token is gone stays out.
 func (a *attempt) addUser(ctx context.Context) {
-	if a.st.UserSeq != 0 {
+	if a.st.UserSeq != 0 || a.revoked {
 		return
 	}
 	if why := a.st.Input.ResetReason; why != "" && a.rotate {

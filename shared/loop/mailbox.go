@@ -38,7 +38,7 @@ func (a *attempt) deliver(ctx context.Context, m session.Meta) (delivered int, e
 			delivered += len(seen)
 			continue
 		}
-		if !errors.Is(err, table.ErrCondition) {
+		if !errors.Is(err, table.ErrCondition) && !errors.Is(err, errWithdrawn) {
 			return delivered, err
 		}
 		// One was withdrawn meanwhile: read the mailbox again.
@@ -62,6 +62,9 @@ func (a *attempt) deliverSome(ctx context.Context, mail []lane.Mail) error {
 	}
 	for _, msg := range mail {
 		st, err := run.Load(ctx, a.r.Store, run.Ref{Tenant: a.ref.Tenant, Run: msg.Run})
+		if err == nil {
+			err = a.mayJoin(ctx, &st)
+		}
 		if err != nil {
 			a.unsaved, a.rows = a.unsaved[:waiting], a.rows[:rows]
 			return err

@@ -47,7 +47,7 @@ func (a *attempt) merge(ctx context.Context, m session.Meta) error {
 // refusedOrGone says whether a commit found the session otherwise than it was read.
 func refusedOrGone(err error) bool {
 	var refused *claim.RefusedError
-	return errors.As(err, &refused) || errors.Is(err, table.ErrCondition)
+	return errors.As(err, &refused) || errors.Is(err, table.ErrCondition) || errors.Is(err, errWithdrawn)
 }
 
 // behind lists the messages in a mode that wait before anything else does.
@@ -81,6 +81,9 @@ func (a *attempt) take(ctx context.Context, taken []session.Pending) error {
 	}
 	for _, p := range taken {
 		st, err := run.Load(ctx, a.r.Store, run.Ref{Tenant: a.ref.Tenant, Run: p.Run})
+		if err == nil {
+			err = a.mayJoin(ctx, &st)
+		}
 		if err != nil {
 			return err
 		}

@@ -42,11 +42,15 @@ func (a *attempt) subscribedTo(ctx context.Context, rev int64) bool {
 	if a.subs.Load() == rev {
 		return false
 	}
+	a.readSubscribers(ctx, rev)
+	return true
+}
+
+func (a *attempt) readSubscribers(ctx context.Context, rev int64) {
 	if err := a.out.Refresh(ctx); err != nil {
 		a.r.Logger.Warn("subscribers not read", "session", a.ref.Hash(), "err", err)
 	}
 	a.subs.Store(rev)
-	return true
 }
 
 // subscribersKnown is the condition that the stream knows everybody who listens.

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"laneway/shared/connection"
 	"laneway/shared/run"
 	"laneway/shared/session"
 	"laneway/shared/timeout"
@@ -75,15 +76,22 @@ func (a *attempt) watch() (context.Context, func()) {
 	if limit := a.beforeModel(); limit > 0 {
 		wg.Go(func() { a.watchBegin(wctx, limit, cancel) })
 	}
+	if a.r.Tokens != nil && a.st.Token != "" && !a.revoked {
+		wg.Go(func() { a.watchToken(wctx, cancel) })
+	}
 	if !a.deadline.IsZero() {
 		alarm(a.deadline.Add(-a.r.Reserve), errCut)
 	}
 	refresh := make(chan struct{}, 1)
+	listened := a.r.Clock.Now()
 	a.h.OnChange(func(m session.Meta) {
 		if m.Marked() {
 			cancel(stopped(m))
 		}
-		if m.SubRev != a.subs.Load() {
+		// Now and then also where nobody came: those whose token is gone are to leave.
+		now := a.r.Clock.Now()
+		if m.SubRev != a.subs.Load() || now.Sub(listened) >= connection.CacheFor {
+			listened = now
 			select {
 			case refresh <- struct{}{}:
 			default:
@@ -94,7 +102,7 @@ func (a *attempt) watch() (context.Context, func()) {
 		for {
 			select {
 			case <-refresh:
-				a.subscribedTo(wctx, a.h.Meta().SubRev)
+				a.readSubscribers(wctx, a.h.Meta().SubRev)
 			case <-wctx.Done():
 				return
 			}

@@ -32,4 +32,5 @@ const (
 	CloseTooBig        = 1009 // a message over the limit
 	CloseRestart       = 1012 // shutdown
 	CloseTryLater      = 1013 // still starting
+	CloseAuthChanged   = 4001 // what let the client in is revoked
 )

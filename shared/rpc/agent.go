@@ -67,7 +67,7 @@ func (g *Gateway) agent(ctx context.Context, r *Request) error {
 	w := r.waiter(run.WaitFinal)
 	st := run.Status{
 		Ref: run.RefOf(ref.Tenant, p.IdempotencyKey), RunID: p.IdempotencyKey, SessionKey: ref.Key, AgentID: agent,
-		Lane: laneOf(p.Lane), Method: r.Method, RequestHash: hash, Origin: &w,
+		Lane: laneOf(p.Lane), Method: r.Method, RequestHash: hash, Origin: &w, Token: r.Conn.Token,
 		Input: run.Input{
 			Message: a.text, Attachments: files, Cards: a.answer, ExtraPrompt: p.ExtraSystemPrompt, PromptMode: p.PromptMode,
 			RunKind: p.BootstrapContextRunKind, Thinking: p.Thinking,

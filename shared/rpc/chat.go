@@ -206,7 +206,7 @@ func (m *message) run(r *Request, a *asked) run.Status {
 	w := r.waiter(run.WaitNone)
 	st := run.Status{
 		Ref: run.RefOf(m.ref.Tenant, m.IdempotencyKey), RunID: m.IdempotencyKey, SessionKey: m.ref.Key, AgentID: m.agent,
-		Method: methodChat, RequestHash: m.hash, Origin: &w,
+		Method: methodChat, RequestHash: m.hash, Origin: &w, Token: r.Conn.Token,
 		Input: run.Input{
 			Message: a.text, Attachments: m.files, Thinking: m.Thinking, TimeoutMs: budget(m.TimeoutMs, time.Millisecond),
 			Cwd: m.cwd, SessionID: m.SessionID,

@@ -111,6 +111,9 @@ func (g *Gateway) connect(ctx context.Context, f *Frame, req protocol.Request) (
 	}
 	scopes := granted(grant, p.Scopes)
 	who := connection.Principal{Tenant: grant.Tenant, Role: protocol.RoleOperator, Scopes: scopes, DeviceID: device, Name: grant.Name}
+	if !grant.Fixed {
+		who.Token = grant.ID
+	}
 	client := connection.Client{ID: p.Client.ID, Mode: p.Client.Mode, Caps: p.Caps, Protocol: protocol.Version}
 	if err := g.Connections.Ready(ctx, f.ConnectionID, who, client); err != nil {
 		return none, protocol.ClosePolicy, err

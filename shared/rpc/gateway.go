@@ -212,6 +212,11 @@ func (g *Gateway) Serve(ctx context.Context, f *Frame) {
 	case errors.Is(rerr, connection.ErrState):
 		g.first(ctx, f, req, err)
 		return
+	case errors.Is(rerr, connection.ErrRevoked):
+		e := protocol.TokenMismatch()
+		f.Send(protocol.AppendError(nil, req.ID, e))
+		f.Closing(protocol.CloseAuthChanged, e.Message)
+		return
 	case errors.Is(err, protocol.ErrNotJSON):
 		return // clients that know the protocol never send it, and nobody waits
 	case rerr != nil:

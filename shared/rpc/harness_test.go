@@ -104,7 +104,7 @@ func setup(tb testing.TB, opts ...option) *world {
 	}
 	w.core, err = wiring.Build(wiring.Ports{Store: w.store, Queue: sender, Timers: q, Poster: w.conns, Dead: q, Blobs: o.blobs}, o.settings)
 	must(tb, err)
-	w.tokens = &token.Store{Table: bolt}
+	w.tokens = &token.Store{Table: w.store, Clock: o.settings.Clock}
 	w.secret, err = w.tokens.Add(context.Background(), token.Grant{})
 	must(tb, err)
 	w.gw, err = w.core.Gateway(w.tokens, directory{})

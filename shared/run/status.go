@@ -95,6 +95,7 @@ type Status struct {
 	WriteID     string // of the accept: settles a lost answer
 	Input       Input
 	Origin      *Waiter // the caller of the accept
+	Token       string  // id of the stored token that the run depends on; empty: none
 	State       State
 	Disposition Disposition
 	AcceptedAt  int64
@@ -132,6 +133,9 @@ const StopStop = "stop"
 
 // StopSuperseded is the stop reason of a run that a newer message took the place of.
 const StopSuperseded = "superseded"
+
+// StopRevoked is the stop reason of a run whose token was removed or has expired.
+const StopRevoked = "auth-revoked"
 
 // Payload is a piece of the reply.
 type Payload struct {
@@ -189,6 +193,7 @@ const (
 	AttrOriginLease = "orgLease"
 	AttrDisposition = "disp"
 	AttrWrite       = "wid"
+	AttrToken       = "tok"
 )
 
 // Item is the record as a table item's attributes.
@@ -210,7 +215,7 @@ func (s *Status) Item() (table.Attrs, error) {
 			a[k] = v
 		}
 	}
-	for k, v := range map[string]string{AttrSessionID: s.SessionID, AttrInto: s.Into} {
+	for k, v := range map[string]string{AttrSessionID: s.SessionID, AttrInto: s.Into, AttrToken: s.Token} {
 		if v != "" {
 			a[k] = v
 		}
@@ -247,7 +252,7 @@ func Decode(ref Ref, it table.Item) (Status, error) {
 		State: State(a.Str(AttrState)), AcceptedAt: a.Int("at"), StartedAt: a.Int(AttrStarted), EndedAt: a.Int(AttrEnded),
 		Attempt: a.Int(AttrAttempt), SessionID: a.Str(AttrSessionID), UserSeq: a.Int(AttrUserSeq), Into: a.Str(AttrInto),
 		NextEvent: a.Int(AttrNextEvent), TermEvent: a.Int(AttrTermEvent), Checkpoint: a.Bytes(AttrCheckpoint),
-		OriginLease: a.Int(AttrOriginLease), ExpiresAt: a.Int(table.TTLAttr),
+		OriginLease: a.Int(AttrOriginLease), Token: a.Str(AttrToken), ExpiresAt: a.Int(table.TTLAttr),
 	}
 	var org Waiter
 	var out Outcome

@@ -23,7 +23,7 @@ func TestStatus_ComesBackAsItWas(t *testing.T) {
 		RequestHash: "h", WriteID: "w", Origin: &run.Waiter{ConnectionID: "c", Callback: "cb", RequestID: "q", Kind: run.WaitFinal},
 		Input: run.Input{Message: "m\x00\u2028ü", TimeoutMs: -1, Attachments: []byte(`[{"a":1}]`), SuppressUser: true},
 		State: run.Ended, Disposition: run.Disposition{Kind: "queued", Position: 3}, AcceptedAt: 1, StartedAt: 2, EndedAt: 3, Attempt: 4,
-		SessionID: "sid", UserSeq: 5, Into: "other", NextEvent: 6, TermEvent: 5, Checkpoint: []byte(`{"step":1}`), OriginLease: 9, ExpiresAt: 10,
+		SessionID: "sid", UserSeq: 5, Into: "other", NextEvent: 6, TermEvent: 5, Checkpoint: []byte(`{"step":1}`), OriginLease: 9, Token: "tok", ExpiresAt: 10,
 		Outcome: &run.Outcome{
 			Kind: run.OK, StopReason: "stop", Payloads: []run.Payload{{Text: "a", MediaURL: &url}, {Text: "b"}}, Text: "a\n\nb",
 			Usage: &model.Usage{Input: 1}, Used: map[meter.Name]float64{"x": 1},

@@ -37,6 +37,7 @@ type Grant struct {
 	Expires time.Time
 	Created time.Time
 	ID      string // start of the digest: names the token in lists
+	Fixed   bool   // the gateway's own, not a stored one: it lasts as long as the process
 }
 
 // Store finds tokens. Fixed tokens come from a file or the environment and are of
@@ -63,7 +64,9 @@ func key(d string) table.Key { return table.Key{Table: table.Config, PK: "TOKEN#
 
 // The list of tokens is an item a token under one key of its own, so that it can be
 // read without a scan.
-func listKey(d string) table.Key { return table.Key{Table: table.Config, PK: "TOKENS", SK: d} }
+func listKey(d string) table.Key { return table.Key{Table: table.Config, PK: listPK, SK: d} }
+
+const listPK = "TOKENS"
 
 // Check finds what a secret grants; ErrUnknown where it grants nothing.
 func (s *Store) Check(ctx context.Context, secret string) (Grant, error) {
@@ -73,7 +76,7 @@ func (s *Store) Check(ctx context.Context, secret string) (Grant, error) {
 	d := digest(secret)
 	for _, f := range s.Fixed {
 		if f != "" && subtle.ConstantTimeCompare([]byte(digest(f)), []byte(d)) == 1 {
-			return Grant{Tenant: session.DefaultTenant, Name: "gateway", ID: d[:12]}, nil
+			return Grant{Tenant: session.DefaultTenant, Name: "gateway", ID: d[:12], Fixed: true}, nil
 		}
 	}
 	if s.Table == nil {
@@ -142,7 +145,7 @@ func New() string {
 // List gives the stored tokens that have not expired, newest first.
 func (s *Store) List(ctx context.Context) ([]Grant, error) {
 	var out []Grant
-	q := table.Query{Table: table.Config, PK: "TOKENS"}
+	q := table.Query{Table: table.Config, PK: listPK}
 	for {
 		page, err := s.Table.Query(ctx, q)
 		if err != nil {
@@ -168,7 +171,7 @@ func (s *Store) Remove(ctx context.Context, id string) error {
 	if len(id) < 12 {
 		return fmt.Errorf("%w: an id has at least 12 characters", ErrInvalid)
 	}
-	page, err := s.Table.Query(ctx, table.Query{Table: table.Config, PK: "TOKENS", From: id, To: id + "g", Limit: 2})
+	page, err := s.Table.Query(ctx, table.Query{Table: table.Config, PK: listPK, From: id, To: id + "g", Limit: 2})
 	if err != nil {
 		return fmt.Errorf("remove token: %w", err)
 	}

@@ -30,6 +30,7 @@ import (
 	"laneway/shared/session"
 	"laneway/shared/stream"
 	"laneway/shared/table"
+	"laneway/shared/token"
 	"laneway/shared/transcript"
 	"laneway/shared/upload"
 )
@@ -75,6 +76,7 @@ type Settings struct {
 type Core struct {
 	Ports
 	Settings
+	Tokens      *token.Watch
 	Connections *connection.Service
 	Claims      *claim.Service
 	Lanes       *lane.Service
@@ -104,7 +106,8 @@ func Build(p Ports, s Settings) (*Core, error) {
 	s.Times = s.Times.WithDefaults()
 	p.Store = claim.Patient(p.Store, s.Clock, s.Times.Retry)
 	c := &Core{Ports: p, Settings: s}
-	c.Connections = &connection.Service{Store: p.Store, Clock: s.Clock, Life: s.ConnLife, IDs: s.NewID}
+	c.Tokens = &token.Watch{Table: p.Store, Clock: s.Clock}
+	c.Connections = &connection.Service{Store: p.Store, Clock: s.Clock, Life: s.ConnLife, IDs: s.NewID, Tokens: c.Tokens, Poster: p.Poster}
 	c.Claims = claim.New(claim.Service{Store: p.Store, Clock: s.Clock, NewID: s.NewID, Times: s.Times, Log: s.Log})
 	c.Lanes = lane.New(lane.Service{Store: p.Store, Queue: p.Queue, Timers: p.Timers, Clock: s.Clock, NewID: s.NewID, Times: s.Times, Log: s.Log, Metrics: s.Metrics})
 	c.Transcripts = &transcript.Log{Store: p.Store, Blobs: p.Blobs}
@@ -182,6 +185,7 @@ func (c *Core) Runner(r RunnerConfig) (*loop.Runner, error) {
 		Store: c.Store, Lanes: c.Lanes, Claims: c.Claims, Log: c.Transcripts, Stream: c.Stream, Files: c.Files,
 		Models: r.Models, Agents: r.Agents, Chains: r.Chains, Preferred: r.Preferred, Cooldowns: &profile.Book{Store: c.Store, Clock: c.Clock}, Ends: c.Notify, Clock: c.Clock, NewID: c.NewID, Logger: c.Log,
 		RunTimeout: r.RunTimeout, StepNeed: r.StepNeed, Reserve: r.Reserve, MaxSteps: r.MaxSteps, Retry: r.Retry, MemoryMB: r.MemoryMB, Measure: r.Measure,
-		Skips: profile.NewSkips(c.Clock, r.FallbackSkip),
+		Tokens: c.Tokens,
+		Skips:  profile.NewSkips(c.Clock, r.FallbackSkip),
 	})
 }
