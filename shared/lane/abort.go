@@ -87,7 +87,7 @@ func (s *Service) stopKnown(ctx context.Context, q Stop, st run.Status, m sessio
 	if err != nil || !ok {
 		return false, false, err
 	}
-	return true, true, s.Nudge(ctx, m, "abort", "abort/"+s.NewID())
+	return true, true, s.nudge(ctx, m, st.Lane, "abort", "abort/"+s.NewID())
 }
 
 // markUnknown leaves a mark for a run that nobody has accepted; again says that it
@@ -147,9 +147,13 @@ func (s *Service) StopAll(ctx context.Context, q Stop) ([]string, error) {
 			return nil, errors.Join(err, errIf(known))
 		}
 		var hit []string
+		wake := NextLane(m)
 		for _, p := range m.Pending {
 			if p.Seq > m.Cutoff {
 				hit = append(hit, p.Run)
+				if m.Owned(s.Clock.Now(), s.Times.Slack) {
+					wake = p.Lane // the active run's holder sees the mark without a wake-up
+				}
 			}
 		}
 		if m.Active != "" && !m.Marked() {
@@ -179,7 +183,7 @@ func (s *Service) StopAll(ctx context.Context, q Stop) ([]string, error) {
 			return nil, err
 		}
 		m.Cutoff = m.Seq
-		return hit, s.Nudge(ctx, m, "stop", "stop/"+s.NewID())
+		return hit, s.nudge(ctx, m, wake, "stop", "stop/"+s.NewID())
 	}
 	return nil, ErrUnavailable
 }

@@ -276,7 +276,7 @@ func (s *Service) wakeForEnded(ctx context.Context, m session.Meta, c Call, q *q
 	if !ended && (!c.Interrupt || len(m.Pending) == 0) {
 		return
 	}
-	if err := s.Nudge(ctx, m, "overflow", "overflow/"+s.NewID()); err != nil {
+	if err := s.nudge(ctx, m, c.Run.Lane, "overflow", "overflow/"+s.NewID()); err != nil {
 		s.Log.Warn("wake-up not sent", "session", m.Hash(), "err", err)
 	}
 }

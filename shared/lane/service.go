@@ -98,8 +98,14 @@ func (s *Service) send(ctx context.Context, ref session.Ref, lane, reason, group
 // next. sender tells the sender's wake-ups apart (its attempt and a counter): a
 // deduplication id that was used before would be swallowed for five minutes.
 func (s *Service) Nudge(ctx context.Context, m session.Meta, reason, sender string) error {
+	return s.nudge(ctx, m, NextLane(m), reason, sender)
+}
+
+// nudge is Nudge to another lane than that of the run that is next: what waits behind a
+// run of a lane that is busy is settled by the runners of its own.
+func (s *Service) nudge(ctx context.Context, m session.Meta, lane, reason, sender string) error {
 	h := id.Hash(m.Tenant, m.Key, strconv.FormatInt(m.Token, 10), sender)
-	return s.send(ctx, m.Ref, NextLane(m), reason, h, h)
+	return s.send(ctx, m.Ref, lane, reason, h, h)
 }
 
 // NudgeLater is Nudge after a delay, through the notifier: FIFO lanes have no

@@ -11,6 +11,7 @@ import (
 	"laneway/shared/claim"
 	"laneway/shared/lane"
 	"laneway/shared/lane/lanetest"
+	"laneway/shared/queue"
 	"laneway/shared/run"
 	"laneway/shared/session"
 	"laneway/shared/table"
@@ -74,6 +75,36 @@ func TestC7_AWaitingRunIsEndedByAnyone(t *testing.T) {
 			t.Fatalf("left: %+v", w.Meta())
 		}
 	})
+}
+
+// TestC7_WhatWaitsIsSettledByItsOwnLane: the lane of the run in front of it may have no
+// runner to spare before that run ends.
+func TestC7_WhatWaitsIsSettledByItsOwnLane(t *testing.T) {
+	t.Parallel()
+	for reason, stop := range map[string]func(*testing.T, *lanetest.World){
+		"rpc":  func(t *testing.T, w *lanetest.World) { stopRun(t, w, "r2") },
+		"stop": func(t *testing.T, w *lanetest.World) { stopAll(t, w) },
+	} {
+		t.Run(reason, func(t *testing.T) {
+			t.Parallel()
+			each(t, func(t *testing.T, w *lanetest.World) {
+				c := w.Call("r1")
+				c.Run.Lane = "cron"
+				if _, err := w.Lanes.Accept(t.Context(), c); err != nil {
+					t.Fatal(err)
+				}
+				w.Start()
+				w.Accept("r2")
+				w.Queue.Take()
+				stop(t, w)
+				if got := w.Queue.One(t); got.Queue != queue.Main {
+					t.Errorf("woken in lane %s", got.Queue)
+				}
+				w.Settle()
+				wantAborted(t, w, "r2", reason)
+			})
+		})
+	}
 }
 
 func TestC7_OnlyOneOfStopAndStartHasARun(t *testing.T) {

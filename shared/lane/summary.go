@@ -43,7 +43,7 @@ func (s *Service) leaveSummary(ctx context.Context, q Stop, st run.Status, m ses
 		if err != nil || !ok {
 			return false, false, err
 		}
-		return true, true, s.Nudge(ctx, m, "abort", "abort/"+s.NewID())
+		return true, true, s.nudge(ctx, m, p.Lane, "abort", "abort/"+s.NewID())
 	}
 	return false, false, nil
 }

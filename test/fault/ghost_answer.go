@@ -251,15 +251,9 @@ func (g *ghost) finishAsk(a *askGhost) {
 		return
 	}
 	r := g.runs[run.Short(o.runID)]
-	if g.s.p.Eager && g.s.lastFault == 0 && o.method == "agent.wait" && r != nil && r.end != nil && !g.s.scheduled(o.key) && a.at > r.endAt+10*time.Second && a.at > o.at+10*time.Second {
+	if g.s.p.Eager && g.s.lastFault == 0 && o.method == "agent.wait" && r != nil && r.end != nil && a.at > r.endAt+10*time.Second && a.at > o.at+10*time.Second {
 		g.s.violatef("answer", "%s was answered %s after the end of %s", o.id, a.at-r.endAt, o.runID)
 	}
-}
-
-// scheduled says whether a session has runs of the lane that has one runner. While one of
-// them is at work, the wake-up for an end in the session waits for that runner.
-func (s *Sim) scheduled(key string) bool {
-	return slices.ContainsFunc(s.ops, func(o *op) bool { return o.key == key && o.mode == "cron" })
 }
 
 // finishTranscripts checks what a provider and a reader would see.
