@@ -19,13 +19,14 @@ const maxCollect = 30
 
 // merge makes one turn of the message that this run is and those that wait right
 // behind it in collect mode (spec: runtime 2.6), or of texts that one sender wrote in a
-// row (2.8). Each of them ends with this run.
+// row (2.8). Each of them ends with this run. Where one was steered into the run before
+// an attempt of it died, all that waits came later, and does not get in front of it.
 func (a *attempt) merge(ctx context.Context, m session.Meta) error {
 	mode := a.st.Input.QueueMode
 	if a.st.UserSeq != 0 || mode != lane.Collect && mode != lane.Gather {
 		return nil
 	}
-	for {
+	for m.MailN == 0 {
 		taken := behind(m, mode)
 		if len(taken) == 0 {
 			return nil
@@ -42,6 +43,7 @@ func (a *attempt) merge(ctx context.Context, m session.Meta) error {
 			return stopped(m)
 		}
 	}
+	return nil
 }
 
 // refusedOrGone says whether a commit found the session otherwise than it was read.

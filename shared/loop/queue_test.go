@@ -131,3 +131,39 @@ func TestF10_AMessageWhileToolCallsArePending(t *testing.T) {
 		}
 	}
 }
+
+// TestL3_WhatWasSteeredBeforeTheRunnerDiedComesFirst: a turn of collected messages that is
+// begun again takes what was steered into it before those that came later.
+func TestL3_WhatWasSteeredBeforeTheRunnerDiedComesFirst(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.connect()
+	gate := make(chan struct{})
+	w.model.on(hold(gate, "", "first"))
+	w.accept(c, "r0", "zero")
+	at := w.process(nil).start()
+	<-w.model.asked
+	w.write(c, "r1", "one", lane.Collect)
+	close(gate)
+	must(t, at.wait())
+	wake := func() {
+		w.box.lose()
+		w.box.back(letter{lane: "main", body: wakeBody, due: w.clock.Now()})
+	}
+	wake()
+	if w.dying().start().wait() == nil {
+		t.Fatal("a dead process acknowledged")
+	}
+	if d := w.write(c, "r2", "two", lane.Steer); d.Kind != lane.IsStarted && d.Kind != lane.IsSteered {
+		t.Fatalf("not steered: %+v", d)
+	}
+	w.write(c, "r3", "three", lane.Collect)
+	w.model.by(nil)
+	w.model.on(say("end"))
+	w.clock.Advance(lost)
+	wake()
+	w.process(nil).serve()
+	if got := strings.Join(w.users(), " | "); got != "zero | one | two | three" {
+		t.Errorf("users: %s", got)
+	}
+}
