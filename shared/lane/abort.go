@@ -146,19 +146,7 @@ func (s *Service) StopAll(ctx context.Context, q Stop) ([]string, error) {
 		if known, err := s.knows(ctx, q); known || err != nil {
 			return nil, errors.Join(err, errIf(known))
 		}
-		var hit []string
-		wake := NextLane(m)
-		for _, p := range m.Pending {
-			if p.Seq > m.Cutoff {
-				hit = append(hit, p.Run)
-				if m.Owned(s.Clock.Now(), s.Times.Slack) {
-					wake = p.Lane // the active run's holder sees the mark without a wake-up
-				}
-			}
-		}
-		if m.Active != "" && !m.Marked() {
-			hit = append(hit, m.Active)
-		}
+		hit, wake := s.covered(m)
 		if len(hit) == 0 && m.MailN > 0 {
 			// A run that is to end already puts what waits in its mailbox back in line.
 			mail, err := Mailbox(ctx, s.Store, q.Ref)
@@ -186,6 +174,25 @@ func (s *Service) StopAll(ctx context.Context, q Stop) ([]string, error) {
 		return hit, s.nudge(ctx, m, wake, "stop", "stop/"+s.NewID())
 	}
 	return nil, ErrUnavailable
+}
+
+// covered lists the runs of a session that a stop of all ends, those that wait first, and
+// the lane that is to look after it.
+func (s *Service) covered(m session.Meta) (runs []string, wake string) {
+	wake = NextLane(m)
+	for _, p := range m.Pending {
+		if p.Seq <= m.Cutoff {
+			continue
+		}
+		runs = append(runs, p.Run)
+		if m.Owned(s.Clock.Now(), s.Times.Slack) {
+			wake = p.Lane // the active run's holder sees the mark without a wake-up
+		}
+	}
+	if m.Active != "" && !m.Marked() {
+		runs = append(runs, m.Active)
+	}
+	return runs, wake
 }
 
 // knows says whether the run is known that a stop must come before.
