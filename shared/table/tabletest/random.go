@@ -150,11 +150,13 @@ func (g *generator) attr() string {
 // not all. The cases have those that can be compared.
 func (g *generator) member() string { return pick(g, "k", "a.b", "c-d", "1", "#x") }
 
+func isMap(attr string) bool { return attr == "m" || attr == "m2" }
+
 func isCount(member string) bool { return member == "1" || member == "#x" }
 
 func (g *generator) path() table.Path {
 	a := g.attr()
-	if (a == "m" || a == "m2") && g.IntN(4) > 0 {
+	if isMap(a) && g.IntN(4) > 0 {
 		return table.P(a, g.member())
 	}
 	return table.P(a)
@@ -285,7 +287,7 @@ func (g *generator) changes(op *table.Op) {
 		case 2:
 			op.Remove = append(op.Remove, p)
 		case 3:
-			if p.Attr != "n" && !isCount(p.Member) && (p.Member != "" || g.IntN(10) > 0) {
+			if p.Attr != "n" && !isCount(p.Member) && (p.Member != "" || isMap(p.Attr) || g.IntN(10) > 0) {
 				p = table.P("n")
 				if !free(p) {
 					continue
@@ -297,7 +299,7 @@ func (g *generator) changes(op *table.Op) {
 				if p = table.P("set"); !free(p) {
 					continue
 				}
-			} else if p.Member != "" {
+			} else if p.Member != "" || isMap(p.Attr) { // where there is none it would become a set
 				continue
 			}
 			m := table.MemberOp{Attr: p.Attr, Members: g.set()}
