@@ -216,29 +216,16 @@ func (s *Service) overflow(up *table.Op, c *Call, q *queued) ([]table.Op, error)
 
 // dropOps ends the victims: their ids are terminal, so that nobody waits for them.
 func (s *Service) dropOps(up *table.Op, q *queued, at int64) ([]table.Op, error) {
-	out := &run.Outcome{Kind: run.Aborted, StopReason: "queue_overflow", TimeoutPhase: "queue"}
-	body, err := json.Marshal(out)
-	if err != nil {
-		return nil, err
-	}
-	disp, err := json.Marshal(run.Disposition{Kind: IsDropped, Reason: "queue_overflow"})
-	if err != nil {
-		return nil, err
-	}
+	const why = "queue_overflow"
 	var ops []table.Op
 	var ended table.Set
 	for _, v := range q.records {
 		ended = append(ended, v.Ref.Run)
-		ops = append(ops, table.Op{
-			Kind: table.Update, Key: v.StatusKey(), If: table.Equal(table.P(run.AttrState), string(run.Pending)),
-			Set: []table.SetOp{
-				{Path: table.P(run.AttrState), Value: string(run.Ended)},
-				{Path: table.P(run.AttrOutcome), Value: body},
-				{Path: table.P(run.AttrDisposition), Value: disp},
-				{Path: table.P(run.AttrEnded), Value: at},
-				{Path: table.P(table.TTLAttr), Value: at/1000 + int64(run.Keep.Seconds())},
-			},
-		})
+		op, err := endedOp(v.Ref, run.Pending, stopped(why), run.Disposition{Kind: IsDropped, Reason: why}, time.UnixMilli(at))
+		if err != nil {
+			return nil, err
+		}
+		ops = append(ops, op)
 	}
 	up.AddTo = append(up.AddTo, table.MemberOp{Attr: session.AttrUnsettled, Members: ended})
 	return ops, nil
@@ -303,6 +290,6 @@ func (s *Service) summaryOps(up *table.Op, st *run.Status, q *queued) ([]table.O
 	}
 	return append(ops, table.Op{
 		Kind: table.Update, Key: sum.StatusKey(), If: table.Equal(table.P(run.AttrState), string(run.Pending)),
-		Set: []table.SetOp{{Path: table.P("in"), Value: in}}, Remove: depends,
+		Set: []table.SetOp{{Path: table.P(run.AttrInput), Value: in}}, Remove: depends,
 	}), nil
 }

@@ -188,16 +188,12 @@ func (s *Service) endCut(ctx context.Context, m session.Meta) error {
 // unsettled runs, with its outcome, in one transaction on the condition that it is
 // still in the list (C7). ended is false where it was not.
 func (s *Service) endPending(ctx context.Context, ref session.Ref, p session.Pending, out *run.Outcome, disp run.Disposition) (ended bool, err error) {
-	body, err := json.Marshal(out)
-	if err != nil {
-		return false, err
-	}
-	became, err := SetDisposition(disp)
-	if err != nil {
-		return false, err
-	}
 	now := s.Clock.Now()
 	r := run.Ref{Tenant: ref.Tenant, Run: p.Run}
+	op, err := endedOp(r, run.Pending, out, disp, now)
+	if err != nil {
+		return false, err
+	}
 	with, err := s.sharers(ctx, r)
 	if err != nil {
 		return false, err
@@ -211,27 +207,44 @@ func (s *Service) endPending(ctx context.Context, ref session.Ref, p session.Pen
 			AddTo:  []table.MemberOp{{Attr: session.AttrUnsettled, Members: append(with, p.Run)}},
 			Remove: []table.Path{member},
 		},
-		table.Op{
-			Kind: table.Update, Key: r.StatusKey(),
-			If: table.Equal(table.P(run.AttrState), string(run.Pending)),
-			Set: []table.SetOp{
-				{Path: table.P(run.AttrState), Value: string(run.Ended)},
-				{Path: table.P(run.AttrOutcome), Value: body},
-				became,
-				{Path: table.P(run.AttrEnded), Value: now.UnixMilli()},
-				{Path: table.P(table.TTLAttr), Value: now.Add(run.Keep).Unix()},
-			},
-		})
+		op)
+	if ce, refused := table.Failed(err); refused && ce.Op == 1 {
+		return false, fmt.Errorf("%w: a run waits without a record that says so", errDamaged)
+	}
+	return s.ended(ctx, err, r, out, now) // not where it was begun, or ended by somebody else
+}
+
+// endedOp is the op that ends a message in its record where it never ran by itself, on the
+// condition that it is still where it was.
+func endedOp(r run.Ref, was run.State, out *run.Outcome, disp run.Disposition, at time.Time) (table.Op, error) {
+	body, err := json.Marshal(out)
+	if err != nil {
+		return table.Op{}, err
+	}
+	became, err := SetDisposition(disp)
+	return table.Op{
+		Kind: table.Update, Key: r.StatusKey(), If: table.Equal(table.P(run.AttrState), string(was)),
+		Set: []table.SetOp{
+			{Path: table.P(run.AttrState), Value: string(run.Ended)},
+			{Path: table.P(run.AttrOutcome), Value: body},
+			became,
+			{Path: table.P(run.AttrEnded), Value: at.UnixMilli()},
+			{Path: table.P(table.TTLAttr), Value: at.Add(run.Keep).Unix()},
+		},
+	}, err
+}
+
+// ended says whether the write with an endedOp ended the message: by its error, and where
+// that leaves it open (C5) by the record.
+func (s *Service) ended(ctx context.Context, err error, r run.Ref, out *run.Outcome, at time.Time) (bool, error) {
 	ce, refused := table.Failed(err)
 	switch {
 	case !refused:
 		return err == nil, err
-	case ce.Op == 1:
-		return false, fmt.Errorf("%w: a run waits without a record that says so", errDamaged)
 	case ce.Ambiguous:
-		return s.endedHere(ctx, r, out, now)
+		return s.endedHere(ctx, r, out, at)
 	}
-	return false, nil // begun, or ended by somebody else
+	return false, nil
 }
 
 // sharers are the runs whose messages became lines of a summary that now ends

@@ -2,7 +2,6 @@ package lane
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"laneway/shared/queue"
@@ -150,16 +149,11 @@ func Mailbox(ctx context.Context, t table.Store, ref session.Ref) ([]Mail, error
 // withdraw ends a steered message that was not delivered (C7).
 func (s *Service) withdraw(ctx context.Context, st run.Status, reason string) (bool, error) {
 	ref := session.Ref{Tenant: st.Tenant, Key: st.SessionKey}
-	out := stopped(reason)
-	body, err := json.Marshal(out)
+	out, now := stopped(reason), s.Clock.Now()
+	ended, err := endedOp(st.Ref, run.Steered, out, run.Disposition{Kind: IsDropped, Reason: reason}, now)
 	if err != nil {
 		return false, err
 	}
-	disp, err := SetDisposition(run.Disposition{Kind: IsDropped, Reason: reason})
-	if err != nil {
-		return false, err
-	}
-	now := s.Clock.Now()
 	err = s.write(ctx,
 		table.Op{Kind: table.Delete, Key: ref.MailKey(st.Seq), If: table.Exists()},
 		table.Op{
@@ -171,22 +165,6 @@ func (s *Service) withdraw(ctx context.Context, st run.Status, reason string) (b
 			Add:   []table.AddOp{{Path: table.P(session.AttrMailN), N: -1}},
 			AddTo: []table.MemberOp{{Attr: session.AttrUnsettled, Members: table.Set{st.Ref.Run}}},
 		},
-		table.Op{
-			Kind: table.Update, Key: st.StatusKey(), If: table.Equal(table.P(run.AttrState), string(run.Steered)),
-			Set: []table.SetOp{
-				{Path: table.P(run.AttrState), Value: string(run.Ended)},
-				{Path: table.P(run.AttrOutcome), Value: body},
-				disp,
-				{Path: table.P(run.AttrEnded), Value: now.UnixMilli()},
-				{Path: table.P(table.TTLAttr), Value: now.Add(run.Keep).Unix()},
-			},
-		})
-	ce, refused := table.Failed(err)
-	switch {
-	case !refused:
-		return err == nil, err
-	case ce.Ambiguous:
-		return s.endedHere(ctx, st.Ref, out, now)
-	}
-	return false, nil // delivered meanwhile, or moved back
+		ended)
+	return s.ended(ctx, err, st.Ref, out, now) // not where it was delivered meanwhile, or moved back
 }

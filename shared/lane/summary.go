@@ -51,12 +51,8 @@ func (s *Service) leaveSummary(ctx context.Context, q Stop, st run.Status, m ses
 // endLine ends one message of a summary, which is left with the others. It is false where
 // the summary was begun or changed meanwhile.
 func (s *Service) endLine(ctx context.Context, q Stop, st, sum run.Status, p session.Pending) (bool, error) {
-	out := stopped(q.Reason)
-	body, err := json.Marshal(out)
-	if err != nil {
-		return false, err
-	}
-	disp, err := SetDisposition(run.Disposition{Kind: IsDropped, Reason: q.Reason})
+	out, now := stopped(q.Reason), s.Clock.Now()
+	ended, err := endedOp(st.Ref, run.Delivered, out, run.Disposition{Kind: IsDropped, Reason: q.Reason}, now)
 	if err != nil {
 		return false, err
 	}
@@ -65,7 +61,6 @@ func (s *Service) endLine(ctx context.Context, q Stop, st, sum run.Status, p ses
 	if err != nil {
 		return false, err
 	}
-	now := s.Clock.Now()
 	ref := session.Ref{Tenant: st.Tenant, Key: st.SessionKey}
 	member := table.P(session.AttrPending, session.PendingMember(p.Seq))
 	err = s.write(ctx,
@@ -76,24 +71,8 @@ func (s *Service) endLine(ctx context.Context, q Stop, st, sum run.Status, p ses
 		},
 		table.Op{
 			Kind: table.Update, Key: sum.StatusKey(), If: table.Equal(table.P(run.AttrState), string(run.Pending)),
-			Set: []table.SetOp{{Path: table.P("in"), Value: in}},
+			Set: []table.SetOp{{Path: table.P(run.AttrInput), Value: in}},
 		},
-		table.Op{
-			Kind: table.Update, Key: st.StatusKey(), If: table.Equal(table.P(run.AttrState), string(run.Delivered)),
-			Set: []table.SetOp{
-				{Path: table.P(run.AttrState), Value: string(run.Ended)},
-				{Path: table.P(run.AttrOutcome), Value: body},
-				disp,
-				{Path: table.P(run.AttrEnded), Value: now.UnixMilli()},
-				{Path: table.P(table.TTLAttr), Value: now.Add(run.Keep).Unix()},
-			},
-		})
-	ce, refused := table.Failed(err)
-	switch {
-	case !refused:
-		return err == nil, err
-	case ce.Ambiguous:
-		return s.endedHere(ctx, st.Ref, out, now)
-	}
-	return false, nil
+		ended)
+	return s.ended(ctx, err, st.Ref, out, now)
 }

@@ -115,7 +115,7 @@ func (a *attempt) write(ctx context.Context, rows []transcript.Entry, c change) 
 		}
 		status = append(status,
 			table.SetOp{Path: table.P(run.AttrUserSeq), Value: userSeq},
-			table.SetOp{Path: table.P("in"), Value: b},
+			table.SetOp{Path: table.P(run.AttrInput), Value: b},
 			table.SetOp{Path: table.P(run.AttrSessionID), Value: a.sid},
 			table.SetOp{Path: table.P(run.AttrStarted), Value: a.st.StartedAt})
 		if a.rotate {

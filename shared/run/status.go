@@ -193,6 +193,7 @@ const (
 	AttrOriginLease = "orgLease"
 	AttrDisposition = "disp"
 	AttrWrite       = "wid"
+	AttrInput       = "in"
 	AttrToken       = "tok"
 )
 
@@ -204,7 +205,7 @@ func (s *Status) Item() (table.Attrs, error) {
 	}
 	a := table.Attrs{
 		"run": s.RunID, "key": s.SessionKey, "agent": s.AgentID, "lane": s.Lane, "method": s.Method,
-		"seq": s.Seq, "hash": s.RequestHash, AttrWrite: s.WriteID, "in": in,
+		"seq": s.Seq, "hash": s.RequestHash, AttrWrite: s.WriteID, AttrInput: in,
 		AttrState: string(s.State), "at": s.AcceptedAt,
 	}
 	for k, v := range map[string]int64{
@@ -261,7 +262,7 @@ func Decode(ref Ref, it table.Item) (Status, error) {
 		into any
 		set  func()
 	}{
-		{a.Bytes("in"), &s.Input, func() {}},
+		{a.Bytes(AttrInput), &s.Input, func() {}},
 		{a.Bytes(AttrDisposition), &s.Disposition, func() {}},
 		{a.Bytes("org"), &org, func() { s.Origin = &org }},
 		{a.Bytes(AttrOutcome), &out, func() { s.Outcome = &out }},
