@@ -11,7 +11,6 @@ import (
 	"laneway/shared/model"
 	"laneway/shared/model/watch"
 	"laneway/shared/protocol"
-	"laneway/shared/queue"
 	"laneway/shared/reply"
 	"laneway/shared/session"
 	"laneway/shared/stream"
@@ -199,7 +198,7 @@ func (a *attempt) once(ctx context.Context, req model.Request) (answer, error) {
 		raw.WriteString(text)
 		show(hold.Push(filter.Push(text)))
 	}
-	windows := watch.Windows{ProviderTimeout: a.sel.Timeout, RunTimeout: a.runWindow(), AgentTimeout: a.agentTimeout(), Endpoint: a.sel.Endpoint, Cron: a.st.Lane == string(queue.Cron)}
+	windows := watch.Windows{ProviderTimeout: a.sel.Timeout, RunTimeout: a.runWindow(), AgentTimeout: a.agentTimeout(), Endpoint: a.sel.Endpoint, Cron: scheduled(a.st.Lane)}
 	limit, rule := timeout.Silence(windows, a.left())
 	defer a.h.Working(session.Work{Kind: session.WorkModel, Limit: limit, Rule: rule})()
 	alive := func() { a.h.Progress(session.ProgressStream) }

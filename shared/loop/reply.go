@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"laneway/shared/protocol"
-	"laneway/shared/queue"
 	"laneway/shared/reply"
 	"laneway/shared/run"
 )
@@ -20,7 +19,7 @@ func (a *attempt) reply(ctx context.Context, out *run.Outcome, ans *answer) {
 	did := a.report()
 	in := reply.Input{
 		Answer: ans.visible, Silent: ans.silent, OutputLimit: ans.stop == "length", Summaries: did.summaries,
-		Heartbeat: a.heartbeat(), Unwatched: a.heartbeat() || a.st.Lane == string(queue.Cron), Full: a.verbose() == "full",
+		Heartbeat: a.heartbeat(), Unwatched: a.heartbeat() || scheduled(a.st.Lane), Full: a.verbose() == "full",
 		SideEffects: did.acted, LastToolError: did.failure, Sent: a.sent(),
 	}
 	if thought := thoughts(ans.blocks); thought != "" && a.reasoning() == "on" {

@@ -60,7 +60,7 @@ func (a *attempt) report() report {
 			effect = a.tools.EffectOf(e.ToolName)
 		}
 		switch status, _ := e.Details["status"].(string); {
-		case status == statusSkipped:
+		case status == tool.StatusSkipped:
 		case e.IsError:
 			r.failure, failed = failureOf(e), call
 			r.acted = r.acted || effect != tool.ReadOnly && !r.failure.Blocked
@@ -92,15 +92,9 @@ func (r *report) tell(text string) bool {
 	return true
 }
 
-// Values of "status" in the details of a result (package tool).
-const (
-	statusSkipped = "skipped"
-	statusBlocked = "blocked"
-)
-
 func failureOf(e *transcript.Entry) *reply.ToolFailure {
 	f := &reply.ToolFailure{
-		Label: e.ToolName, Blocked: e.Details["status"] == statusBlocked,
+		Label: e.ToolName, Blocked: e.Details["status"] == tool.StatusBlocked,
 		Error: tool.ErrorLine(tool.Result{Content: e.Content, IsError: true}),
 	}
 	if n, ok := number(e.Details["exitCode"]); ok {

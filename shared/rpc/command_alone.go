@@ -82,13 +82,9 @@ func refused(err error) bool {
 }
 
 // resetBefore stops what the session does and begins it anew for a message that goes
-// on, once for a key.
+// on, once for a key, which was not known when the message was read.
 func (g *Gateway) resetBefore(ctx context.Context, ref session.Ref, runID, reason string) error {
-	_, err := run.Load(ctx, g.Store, run.RefOf(ref.Tenant, runID))
-	if !errors.Is(err, run.ErrUnknown) {
-		return err // known: it is answered from its record
-	}
-	err = g.stopAndReset(ctx, ref, reason, stopStop, runID)
+	err := g.stopAndReset(ctx, ref, reason, stopStop, runID)
 	if refused(err) {
 		// A call with the same key may have been faster: what it began goes on.
 		if _, known := run.Load(ctx, g.Store, run.RefOf(ref.Tenant, runID)); !errors.Is(known, run.ErrUnknown) {

@@ -9,6 +9,7 @@ import (
 	"laneway/shared/model/thinking"
 	"laneway/shared/protocol"
 	"laneway/shared/session"
+	"laneway/shared/setting"
 )
 
 // judging reads what directives are judged by.
@@ -104,7 +105,7 @@ func wrong(s said, e session.Entry, agents []Agent, infos []model.Info, agent st
 	}
 	known := levelsOf(e, agents, infos, agent)
 	if !s.known {
-		return fmt.Sprintf("Unrecognized %s %q. Valid levels: %s.", s.title(), clipWord(s.word), s.options(known))
+		return fmt.Sprintf("Unrecognized %s %q. Valid levels: %s.", s.title(), setting.Clip(s.word), s.options(known))
 	}
 	if s.name == dirThink && !supported(s.level, known) {
 		used := modelOf(e, agents, agent)

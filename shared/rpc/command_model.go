@@ -8,6 +8,7 @@ import (
 
 	"laneway/shared/protocol"
 	"laneway/shared/session"
+	"laneway/shared/setting"
 )
 
 // Sources of a session's model: see route.SourceUser and its fellows.
@@ -57,7 +58,7 @@ func (g *Gateway) chosenModel(ctx context.Context, r *Request, ref session.Ref, 
 	name, pin := cutProfile(s.word, creds)
 	provider, id, err := g.findModel(ctx, r, name)
 	if perr, unknown := errors.AsType[*protocol.Error](err); unknown && perr.Code == protocol.CodeInvalidRequest {
-		return nil, fmt.Sprintf("Unknown model %q. Use /model list to see what there is.", clipWord(s.word)), nil
+		return nil, fmt.Sprintf("Unknown model %q. Use /model list to see what there is.", setting.Clip(s.word)), nil
 	}
 	if err != nil {
 		return nil, "", err

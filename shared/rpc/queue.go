@@ -37,7 +37,7 @@ func queueDirective(message string) (d queueing.Words, rest string, found bool, 
 	}
 	if !d.Any && rest != "" {
 		word, _ := cutWord(rest)
-		return d, "", true, fmt.Errorf("Unrecognized queue mode %q. Valid %s.", clipWord(word), queueing.Options) //nolint:staticcheck,revive // a text for a person
+		return d, "", true, fmt.Errorf("Unrecognized queue mode %q. Valid %s.", setting.Clip(word), queueing.Options) //nolint:staticcheck,revive // a text for a person
 	}
 	return d, rest, true, nil
 }
@@ -49,8 +49,6 @@ func cutWord(s string) (word, rest string) {
 	}
 	return s[:i], strings.TrimSpace(s[i:])
 }
-
-func clipWord(s string) string { return setting.Clip(s) }
 
 // rules are the settings that hold for a message: what it says itself, then the
 // session's, then the gateway's.

@@ -11,6 +11,7 @@ import (
 	"laneway/shared/model"
 	"laneway/shared/protocol"
 	"laneway/shared/session"
+	"laneway/shared/setting"
 )
 
 // viaOperator says who made a session.
@@ -197,7 +198,7 @@ func (g *Gateway) findModel(ctx context.Context, r *Request, name string) (provi
 	}
 	provider, id, ok := modelNamed(models, name)
 	if !ok {
-		return "", "", protocol.InvalidParams(r.Method, fmt.Sprintf("at /model: unknown model %q", clipWord(name)))
+		return "", "", protocol.InvalidParams(r.Method, fmt.Sprintf("at /model: unknown model %q", setting.Clip(name)))
 	}
 	return provider, id, nil
 }

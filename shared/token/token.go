@@ -165,13 +165,18 @@ func (s *Store) List(ctx context.Context) ([]Grant, error) {
 	return out, nil
 }
 
+// byID is the query for the tokens whose digests begin with an id, at most so many.
+func byID(id string, most int) table.Query {
+	return table.Query{Table: table.Config, PK: listPK, From: id, To: id + "g", Limit: most}
+}
+
 // Remove takes a token away by the id that List shows, or a longer start of its
 // digest. ErrUnknown where there is none.
 func (s *Store) Remove(ctx context.Context, id string) error {
 	if len(id) < 12 {
 		return fmt.Errorf("%w: an id has at least 12 characters", ErrInvalid)
 	}
-	page, err := s.Table.Query(ctx, table.Query{Table: table.Config, PK: listPK, From: id, To: id + "g", Limit: 2})
+	page, err := s.Table.Query(ctx, byID(id, 2))
 	if err != nil {
 		return fmt.Errorf("remove token: %w", err)
 	}

@@ -52,7 +52,7 @@ func (w *Watch) Live(ctx context.Context, id string, age time.Duration) error {
 	s, known := w.seen[id]
 	w.mu.Unlock()
 	if since := now.Sub(s.read); !known || !s.gone && (since < 0 || since >= age) {
-		page, err := w.Table.Query(ctx, table.Query{Table: table.Config, PK: listPK, From: id, To: id + "g", Limit: 1})
+		page, err := w.Table.Query(ctx, byID(id, 1))
 		if err != nil {
 			return fmt.Errorf("look at token: %w", err)
 		}

@@ -19,6 +19,12 @@ const (
 	TextNothing = "(no output)"
 )
 
+// Values of "status" in the details of a call that was not started.
+const (
+	StatusSkipped = "skipped"
+	StatusBlocked = "blocked"
+)
+
 // Execute checks a call and runs its tool in the caller's goroutine. It always
 // returns a result: an unknown tool, arguments that do not fit, an error and a
 // panic of the tool become error results, and a context that has ended before the
@@ -46,7 +52,7 @@ func Execute(ctx context.Context, r *Registry, call Call) Result {
 // Skipped is the result of a call that was not started because a message came in.
 func Skipped() Result {
 	r := ErrorResult(TextSkipped)
-	r.Details = map[string]any{"status": "skipped", "deniedReason": "steering"}
+	r.Details = map[string]any{"status": StatusSkipped, "deniedReason": "steering"}
 	return r
 }
 
@@ -57,7 +63,7 @@ func Blocked(deniedReason, text string) Result {
 		text = TextBlocked
 	}
 	r := ErrorResult(text)
-	r.Details = map[string]any{"status": "blocked", "deniedReason": deniedReason}
+	r.Details = map[string]any{"status": StatusBlocked, "deniedReason": deniedReason}
 	return r
 }
 
